@@ -1,3 +1,5 @@
+import { escapeControls } from './escape-controls.js'
+
 /**
  * Removes what must never reach a log or an error from a URL: user name, password, query and fragment
  * (a presigned URL carries its secret in the query). Text that is not a URL comes back unchanged; one that cannot be
@@ -20,11 +22,12 @@ export function redactUrl(text: string): string {
 const ADVICE_OF_NODE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca/g
 
 /**
- * Removes passwords and signatures from the URLs in a sentence, and the advice of Node.js; what holds none stays as
- * it was written.
+ * Removes passwords and signatures from the URLs in a sentence, and the advice of Node.js, and escapes what a terminal
+ * would obey; what holds none stays as it was written.
  */
 export function redactText(sentence: string): string {
-  const text = sentence.includes('--use-system-ca') ? sentence.replace(ADVICE_OF_NODE, '') : sentence
+  const safe = escapeControls(sentence)
+  const text = safe.includes('--use-system-ca') ? safe.replace(ADVICE_OF_NODE, '') : safe
   if (!text.includes('://')) return text
   return text
     .replace(/:\/\/[^\s'"`]*:[^\s'"`]*@/g, '://')

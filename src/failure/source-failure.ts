@@ -8,6 +8,8 @@ export class SourceFailure extends DscError {
   readonly isTransient: boolean
   /** The source asked not to be called again for this long, ms. */
   readonly retryAfterMs: number | undefined
+  /** Nobody answers at present: a server that restarts, a name that is not served for a while. */
+  readonly isAway: boolean
 
   constructor(
     code: FailureCode,
@@ -17,11 +19,13 @@ export class SourceFailure extends DscError {
       hint?: string | undefined
       cause?: unknown
       retryAfterMs?: number | undefined
+      isAway?: boolean | undefined
     },
   ) {
     super(code, message, options)
     this.name = 'SourceFailure'
     this.isTransient = options.isTransient
     this.retryAfterMs = options.retryAfterMs
+    this.isAway = options.isAway ?? false
   }
 }

@@ -3,6 +3,7 @@ import { formatElapsed, isLogged, log } from '../log/log.js'
 import type { AnswerListener } from './answer-listener.js'
 import type { HttpProxy } from './find-proxy.js'
 import { type ConnectionTarget, HttpConnection } from './http-connection.js'
+import { USER_AGENT } from './user-agent.js'
 
 /** A request without body. */
 export interface HttpRequest {
@@ -210,6 +211,7 @@ function forward(
 
 function formatHead({ method, path, headers }: HttpRequest): string {
   let head = `${method} ${path} HTTP/1.1\r\n`
+  if (headers['user-agent'] === undefined) head += `user-agent: ${USER_AGENT}\r\n`
   for (const name in headers) {
     const value = headers[name]!
     if (UNSAFE_HEADER.test(value))

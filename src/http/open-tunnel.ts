@@ -2,6 +2,7 @@ import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { HttpProxy } from './find-proxy.js'
 import { HttpFailure } from './http-failure.js'
+import { USER_AGENT } from './user-agent.js'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const MAX_HEAD_BYTES = 16 * 1024
@@ -25,7 +26,10 @@ export function openTunnel(
   const name = isIP(target.hostname) === 6 ? `[${target.hostname}]` : target.hostname
   const place = `${name}:${target.port}`
   const authorization = proxy.authorization ? `proxy-authorization: ${proxy.authorization}\r\n` : ''
-  socket.write(`CONNECT ${place} HTTP/1.1\r\nhost: ${place}\r\n${authorization}\r\n`, 'latin1')
+  socket.write(
+    `CONNECT ${place} HTTP/1.1\r\nhost: ${place}\r\nuser-agent: ${USER_AGENT}\r\n${authorization}\r\n`,
+    'latin1',
+  )
   return new Promise((resolve, reject) => {
     let head = Buffer.alloc(0)
     const end = (failure?: Error) => {

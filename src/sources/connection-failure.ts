@@ -65,6 +65,7 @@ export function describeBrokenRequest(error: unknown, request: BrokenRequest): S
 interface Unreachable {
   readonly problem: string
   readonly isTransient: boolean
+  readonly isAway?: boolean
   readonly hint: string
 }
 
@@ -85,6 +86,7 @@ function explainUnreachable(code: string, cause: string, request: BrokenRequest)
       problem: cause,
       // Of a proxy, 5xx say that it could not get through just now.
       isTransient: /answered 5|closed/.test(cause),
+      isAway: /answered 5|closed/.test(cause),
       hint: 'check HTTPS_PROXY and its password; NO_PROXY lists the hosts that are reached without it',
     }
   const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
@@ -92,7 +94,8 @@ function explainUnreachable(code: string, cause: string, request: BrokenRequest)
     problem: CONNECT_CODES.has(code)
       ? `cannot connect to ${server} (${cause})`
       : `the connection to ${server} broke (${cause})`,
-    isTransient: !isName || code === 'EAI_AGAIN',
+    isTransient: true,
+    isAway: true,
     hint:
       request.hints.host ??
       (isName ? request.hints.name : 'check that the endpoint is up and reachable from this node'),

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type FailedAttempt, MAX_TOTAL_MS, planRetry } from './plan-retry.js'
+import { DEFAULT_PATIENCE_MS, type FailedAttempt, MAX_RETRY_AFTER_MS, planRetry } from './plan-retry.js'
 
 const failed: FailedAttempt = {
   code: 'SOURCE_UNREACHABLE',
   isTransient: true,
+  isAway: false,
   retryAfterMs: undefined,
   attempts: 1,
   elapsedMs: 0,
+  patienceMs: DEFAULT_PATIENCE_MS,
   random: 0.5,
 }
 
@@ -23,11 +25,26 @@ for (const { name, change, delayMs } of [
   { name: 'waits out Retry-After and a little more', change: { retryAfterMs: 20_000 }, delayMs: 20_050 },
   { name: 'gives up on what time does not heal', change: { isTransient: false }, delayMs: undefined },
   { name: 'gives up after 8 attempts', change: { attempts: 8 }, delayMs: undefined },
-  { name: 'gives up after 3 stalls', change: { code: 'SOURCE_STALLED', attempts: 3 }, delayMs: undefined },
-  { name: 'gives up when the time is over', change: { elapsedMs: MAX_TOTAL_MS }, delayMs: undefined },
   {
-    name: 'gives up when the source wants more time than there is',
-    change: { retryAfterMs: MAX_TOTAL_MS },
+    name: 'goes on after 8 attempts where nobody answers',
+    change: { isAway: true, attempts: 40 },
+    delayMs: 5000,
+  },
+  {
+    name: 'waits out more than five minutes where asked to',
+    change: { retryAfterMs: 900_000 },
+    delayMs: 900_050,
+  },
+  {
+    name: 'gives up where nobody answers for too long',
+    change: { isAway: true, elapsedMs: DEFAULT_PATIENCE_MS },
+    delayMs: undefined,
+  },
+  { name: 'gives up after 12 stalls', change: { code: 'SOURCE_STALLED', attempts: 12 }, delayMs: undefined },
+  { name: 'gives up when the time is over', change: { elapsedMs: DEFAULT_PATIENCE_MS }, delayMs: undefined },
+  {
+    name: 'gives up when the source wants more than an hour',
+    change: { retryAfterMs: MAX_RETRY_AFTER_MS + 1 },
     delayMs: undefined,
   },
 ] satisfies { name: string; change: Partial<FailedAttempt>; delayMs: number | undefined }[]) {

@@ -1,40 +1,71 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { DscError } from '../failure/dsc-error.js'
 import { SourceFailure } from '../failure/source-failure.js'
 import { throwIfStopped } from '../failure/throw-if-stopped.js'
 import { log } from '../log/log.js'
-import { countAttempts, planRetry } from './plan-retry.js'
+import { parseDuration } from '../model/duration.js'
+import { countAttempts, DEFAULT_PATIENCE_MS, planRetry } from './plan-retry.js'
 
-/** Hears of each failure before it is tried again, at most `attemptsLeft` times more. */
-export type OnRetry = (failure: SourceFailure, attemptsLeft: number) => void
+/** Hears of each failure before it is tried again: at most `attemptsLeft` times more, undefined: for some minutes. */
+export type OnRetry = (failure: SourceFailure, attemptsLeft: number | undefined) => void
 
-/** Repeats `attempt` while its failure is transient and the retry plan allows; then throws the last failure. */
+/**
+ * Repeats `attempt` while its failure is transient and the retry plan allows; then throws the last failure. Attempts and
+ * their time count anew when bytes have come.
+ */
 export async function withRetries<Value>(
   attempt: () => Promise<Value>,
   options: {
     readonly signal?: AbortSignal | undefined
     readonly onRetry?: OnRetry | undefined
+    /** Bytes that have come and are kept. Absent: an attempt brings all or nothing. */
+    readonly keptBytes?: () => number
   } = {},
 ): Promise<Value> {
-  const beganMs = performance.now()
-  for (let attempts = 1; ; attempts += 1) {
-    throwIfStopped(options.signal)
+  const { signal } = options
+  let [beganMs, attempts, keptBytes] = [performance.now(), 0, options.keptBytes?.() ?? 0]
+  const patienceMs = readPatienceMs(process.env.DSC_RETRY_FOR)
+  for (;;) {
+    throwIfStopped(signal)
+    attempts += 1
     try {
       return await attempt()
     } catch (error) {
-      throwIfStopped(options.signal)
+      throwIfStopped(signal)
       if (!(error instanceof SourceFailure)) throw error
+      const nowKept = options.keptBytes?.() ?? 0
+      if (nowKept > keptBytes) [beganMs, attempts, keptBytes] = [performance.now(), 1, nowKept]
+      const { code, isTransient, isAway, retryAfterMs } = error
+      const elapsedMs = performance.now() - beganMs
+      const random = Math.random()
       const delayMs = planRetry({
-        code: error.code,
-        isTransient: error.isTransient,
-        retryAfterMs: error.retryAfterMs,
+        code,
+        isTransient,
+        isAway,
+        retryAfterMs,
         attempts,
-        elapsedMs: performance.now() - beganMs,
-        random: Math.random(),
+        elapsedMs,
+        patienceMs,
+        random,
       })
       if (delayMs === undefined) throw error
-      options.onRetry?.(error, countAttempts(error.code) - attempts)
+      const allowed = countAttempts(error)
+      options.onRetry?.(error, allowed === undefined ? undefined : allowed - attempts)
       log('verbose', `${error.message}; attempt ${attempts + 1} in ${delayMs.toFixed(0)} ms`)
-      await sleep(delayMs, undefined, options.signal ? { signal: options.signal } : {}).catch(() => {})
+      await sleep(delayMs, undefined, signal ? { signal } : {}).catch(() => {})
+      beganMs += retryAfterMs ?? 0
     }
+  }
+}
+
+function readPatienceMs(raw: string | undefined): number {
+  if (!raw) return DEFAULT_PATIENCE_MS
+  try {
+    return parseDuration(raw)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new DscError('CONFIG_INVALID', `DSC_RETRY_FOR: ${error.message}`, {
+      hint: 'set it to a time such as 5m',
+    })
   }
 }

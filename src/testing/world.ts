@@ -57,6 +57,7 @@ export async function makeWorld(
       owner: options.owner,
       environment: {
         ...settings.server?.environment,
+        DSC_RETRY_FOR: '3s',
         XDG_CACHE_HOME: join(directory, 'xdg'),
         ...options.environment,
       },

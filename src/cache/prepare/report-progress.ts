@@ -26,7 +26,7 @@ export function reportProgress(
         if (hasToldOfRetry) break
         hasToldOfRetry = true
         report.note(
-          `${dataset}: ${progress.problem}; trying again, up to ${formatCount(progress.attemptsLeft, 'more time')}`,
+          `${dataset}: ${progress.problem}; trying again${progress.attemptsLeft === undefined ? ' for some minutes' : `, up to ${formatCount(progress.attemptsLeft, 'more time')}`}`,
         )
         break
       case 'healing':

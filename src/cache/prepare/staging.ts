@@ -8,8 +8,8 @@ import type { WaitingThreads } from '../download/transfer/waiting-threads.js'
 /** What a staging is doing, for those who watch. */
 export type StageProgress =
   | { readonly step: 'listing'; readonly objects: number }
-  /** The source could not be listed: `problem` says why; it is asked at most `attemptsLeft` times more. */
-  | { readonly step: 'retrying'; readonly problem: string; readonly attemptsLeft: number }
+  /** The source could not be listed: `problem` says why; it is asked at most `attemptsLeft` times more, else for minutes. */
+  | { readonly step: 'retrying'; readonly problem: string; readonly attemptsLeft: number | undefined }
   | { readonly step: 'evicting'; readonly victims: readonly Victim[] }
   | {
       readonly step: 'downloading'

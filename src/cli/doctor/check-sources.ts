@@ -1,8 +1,8 @@
-import { isDscError } from '../../failure/dsc-error.js'
+import { type DscError, isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatDuration } from '../../model/duration.js'
-import type { Source } from '../../sources/source.js'
+import type { ListOptions, Source } from '../../sources/source.js'
 import { type Check, failed, ok, skipped, warning } from './check.js'
 
 /** Opens the source of a dataset. It and its listing reject with a DscError. */
@@ -26,13 +26,20 @@ async function checkSource(dataset: Dataset, open: OpenSource, signal: AbortSign
   const name = `dataset ${dataset.name}`
   const source = redactUrl(dataset.source)
   const timeout = AbortSignal.timeout(SOURCE_TIMEOUT_MS)
+  let last: DscError | undefined
   try {
-    const key = await findOneKey(await open(dataset), AbortSignal.any([signal, timeout]))
+    const key = await findOneKey(await open(dataset), {
+      signal: AbortSignal.any([signal, timeout]),
+      onRetry: (failure) => {
+        last = failure
+      },
+    })
     return key === undefined
       ? failed(name, `${source} has no objects`, 'check the prefix, include and exclude')
       : ok(name, `${source} can be listed, for example ${JSON.stringify(key)}`)
   } catch (error) {
     if (timeout.aborted) {
+      if (last !== undefined) return failed(name, last.message, last.hint)
       return failed(name, `${source} did not answer within ${formatDuration(SOURCE_TIMEOUT_MS)}`)
     }
     if (!isDscError(error)) throw error
@@ -42,10 +49,10 @@ async function checkSource(dataset: Dataset, open: OpenSource, signal: AbortSign
 
 async function findOneKey(
   source: Awaited<ReturnType<OpenSource>>,
-  signal: AbortSignal,
+  options: Pick<ListOptions, 'signal' | 'onRetry'>,
 ): Promise<string | undefined> {
   try {
-    for await (const [first] of source.list({ signal })) if (first) return first.key
+    for await (const [first] of source.list(options)) if (first) return first.key
     return undefined
   } finally {
     await source.close()

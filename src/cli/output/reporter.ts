@@ -68,8 +68,9 @@ export function createReporter(options: {
     },
     note,
     warn: note,
-    progress(line, doneRatio) {
+    progress(text, doneRatio) {
       if (isSilent) return
+      const line = text === undefined ? undefined : redactText(text)
       isAtTerminal ??= isTerminal('stderr')
       if (isAtTerminal) {
         clearLine()

@@ -9,6 +9,7 @@ interface Meaning {
   readonly sentence: string
   readonly hint: string
   readonly isTransient: boolean
+  readonly isAway?: boolean
 }
 
 /** What a hub's refusals mean, for a repository whose page is `page`. */
@@ -30,10 +31,11 @@ function describeAnswer(answer: RefusedAnswer, page: string): SourceFailure {
   const { what, status, headers } = answer
   const told = headers['x-error-message'] ?? ''
   const word = headers['x-error-code'] ?? ''
-  const { code, sentence, hint, isTransient } = interpret(status, word, page)
+  const { code, sentence, hint, isTransient, isAway } = interpret(status, word, page)
   const found = [`${status} ${word}`.trim(), told.slice(0, 300)].filter(Boolean).join(': ')
   return new SourceFailure(code, `${what}: ${sentence} (the hub answered ${found})`, {
     isTransient,
+    isAway,
     hint,
     retryAfterMs: readRetryAfterMs(answer) ?? readRateLimitMs(headers),
   })
@@ -81,6 +83,7 @@ function interpretStatus(status: number): Meaning {
       sentence: 'the hub asks to slow down',
       hint: 'try again later; a token (HF_TOKEN) is allowed more',
       isTransient: true,
+      isAway: status === 503,
     }
   if (status === 403)
     return {
@@ -102,6 +105,7 @@ function interpretStatus(status: number): Meaning {
     sentence: isTransient ? 'the hub failed' : 'the hub refuses the request',
     hint: isTransient ? 'try again later' : 'check `endpoint:` of the dataset (or HF_ENDPOINT)',
     isTransient,
+    isAway: status >= 502 && status <= 504,
   }
 }
 

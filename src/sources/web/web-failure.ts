@@ -8,6 +8,7 @@ interface Meaning {
   readonly sentence: string
   readonly hint: string
   readonly isTransient: boolean
+  readonly isAway?: boolean
 }
 
 /** What a web server's refusals mean. */
@@ -24,9 +25,10 @@ export const WEB_DIALECT: Omit<AnswerDialect, 'readFacts'> = {
 }
 
 function describeAnswer(answer: RefusedAnswer): SourceFailure {
-  const { code, sentence, hint, isTransient } = interpret(answer.status)
+  const { code, sentence, hint, isTransient, isAway } = interpret(answer.status)
   return new SourceFailure(code, `${answer.what}: ${sentence} (the server answered ${answer.status})`, {
     isTransient,
+    isAway,
     hint,
     retryAfterMs: readRetryAfterMs(answer),
   })
@@ -60,6 +62,7 @@ function interpret(status: number): Meaning {
       sentence: 'the server asks to slow down',
       hint: 'try again later, or lower the concurrency',
       isTransient: true,
+      isAway: status === 503,
     }
   const isTransient = status >= 500 || status === 408
   return {
@@ -67,5 +70,6 @@ function interpret(status: number): Meaning {
     sentence: isTransient ? 'the server failed' : 'the server refuses the request',
     hint: isTransient ? 'try again later' : 'check the URL',
     isTransient,
+    isAway: status >= 502 && status <= 504,
   }
 }

@@ -105,18 +105,34 @@ export class TransferRunner {
     attempt(limits: AttemptLimits): Promise<Value>
     discard(limits: Pick<AttemptLimits, 'onLost'>): void
   }): Promise<Value> {
+    let keptBytes = 0
     const onLost = (bytes: number) => {
       this.counts.receivedBytes -= bytes
+      keptBytes -= bytes
     }
     try {
-      return await this.#attempt((limits) => transfer.attempt({ ...limits, onLost }))
+      return await this.#attempt(
+        ({ onBytes, ...limits }) =>
+          transfer.attempt({
+            ...limits,
+            onLost,
+            onBytes: (bytes) => {
+              keptBytes += bytes
+              return onBytes(bytes)
+            },
+          }),
+        () => keptBytes,
+      )
     } catch (error) {
       transfer.discard({ onLost })
       throw error
     }
   }
 
-  #attempt<Value>(attempt: (limits: AttemptLimits) => Promise<Value>): Promise<Value> {
+  #attempt<Value>(
+    attempt: (limits: AttemptLimits & { readonly onBytes: (bytes: number) => number }) => Promise<Value>,
+    keptBytes: () => number = () => 0,
+  ): Promise<Value> {
     const { stallTimeoutMs, signal, takeBandwidth, onChange } = this.#options
     const { counts } = this
     const onBytes = (bytes: number) => {
@@ -126,6 +142,7 @@ export class TransferRunner {
     }
     return withRetries(() => attempt({ stallTimeoutMs, signal, onBytes }), {
       signal,
+      keptBytes,
       onRetry: (failure) => {
         counts.retries += 1
         if (failure.code === 'SOURCE_THROTTLED') counts.throttled += 1
