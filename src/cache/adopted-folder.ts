@@ -68,7 +68,12 @@ export async function removeAdoptedFolder(place: AdoptedPlace, trashName: string
       if (!isMarkedIn(held, place, entry)) throw notMarked(place)
       parent.refuseLink(entry)
     }
-    parent.move(name, parent, trashed)
+    try {
+      parent.move(name, parent, trashed)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+      await parent.remove(name) // of a lower layer of overlayfs
+    }
     await parent.remove(trashed)
     if (readMarker(parent.pathOf(markerOf(name)))?.label === place.label) parent.unlink(markerOf(name))
   } finally {

@@ -41,19 +41,30 @@ export async function discardHeld(
   const trash = makeHeld(root, ['trash'])
   try {
     const moved = moveToTrash(root, names, { trash, trashName })
+    if (moved === undefined) await removeInPlace(root, names)
     await trash.remove(trashName)
-    if (moved !== trashName) await trash.remove(moved)
+    if (moved !== undefined && moved !== trashName) await trash.remove(moved)
   } finally {
     trash.close()
   }
 }
 
-/** The name that it got. Whoever is killed here and begins anew may find his own trash under it: then it is another. */
+/** A folder of a lower layer of overlayfs, as a container's image brings it, cannot be renamed. */
+async function removeInPlace(root: string, names: readonly string[]): Promise<void> {
+  const parent = findHeld(root, names.slice(0, -1))
+  try {
+    await parent?.remove(names.at(-1)!)
+  } finally {
+    parent?.close()
+  }
+}
+
+/** The name that it got; undefined: it cannot be moved. Whoever is killed here and begins anew may find his own trash under it: then it is another. */
 function moveToTrash(
   root: string,
   names: readonly string[],
   to: { readonly trash: HeldFolder; readonly trashName: string },
-): string {
+): string | undefined {
   const parent = findHeld(root, names.slice(0, -1))
   if (parent === undefined) return to.trashName
   const name = names.at(-1)!
@@ -63,6 +74,7 @@ function moveToTrash(
     return to.trashName
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
+    if (code === 'EXDEV') return undefined
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOTDIR') throw error
     const another = `${to.trashName}-${randomBytes(4).toString('hex')}`
     parent.move(name, to.trash, another)
