@@ -15,7 +15,10 @@ export function requireDigest(
     `${JSON.stringify(key)}: expected ${proof.algorithm} ${expected}, found ${hexadecimal} in the bytes received`,
     {
       isTransient: true,
-      hint: 'bytes change on the way: check proxies and memory of this node, then try again',
+      hint:
+        proof.algorithm === 'md5'
+          ? 'bytes change on the way: check proxies and memory of this node; or the store’s etags are no MD5 (encryption, --no-compat): then store objects with a checksum'
+          : 'bytes change on the way: check proxies and memory of this node, then try again',
     },
   )
 }

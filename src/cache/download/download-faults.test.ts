@@ -130,7 +130,7 @@ for (const { name, match, fault, code, requests } of [
 ] satisfies { name: string; match: string; fault: Fault; code: string; requests: number }[]) {
   for (const threads of [0, 2])
     test(`a download gives ${name} its own failure and publishes nothing, with ${threads} threads`, async () => {
-      const from = await bench.makeSource({ a: 'alpha' })
+      const from = await bench.makeSource({ a: 'alpha', b: 'its etag is an MD5' })
       bench.proxy.setRules([{ match, fault }])
       const copyDirectory = bench.makePath('copy')
       const error = await failureOf(stage(from, copyDirectory, 300, threads))

@@ -12,6 +12,7 @@ import { withRetries } from '../../../sources/retry.js'
 import type { Fetcher } from '../../../sources/source.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import type { AttemptLimits, TransferObject } from './arriving-range.js'
+import { EtagJudge } from './etag-judge.js'
 import { KeptFolders } from './kept-folders.js'
 import { PartTransfer, planPartDigests, RangeTransfer, WholeTransfer } from './transfer.js'
 import type { TransferResults, TransferTask } from './transfer-task.js'
@@ -32,6 +33,7 @@ export class TransferRunner {
   readonly counts = { receivedBytes: 0, retries: 0, throttled: 0 }
   readonly #options: TransferRunnerOptions
   readonly #folders = new KeptFolders()
+  readonly #judge = new EtagJudge()
 
   constructor(options: TransferRunnerOptions) {
     this.#options = options
@@ -78,7 +80,9 @@ export class TransferRunner {
 
   async #fetchWhole(object: TransferObject, urgency: Urgency): Promise<TransferResults['whole']> {
     for (let mismatches = 0; ; mismatches += 1) {
-      const { digest, verifiedBy } = await this.#carryOut(new WholeTransfer(this.#tools, { object, urgency }))
+      const { digest, verifiedBy } = await this.#carryOut(
+        new WholeTransfer(this.#tools, { object, urgency, judge: this.#judge }),
+      )
       if (verifiedBy !== 'own-sha256' || countUploadParts(object.etag) < 2) return { digest, verifiedBy }
       // Uploaded in parts although it is small: the source is asked for their size, and the file read by them.
       const facts = await this.#inspect(object)

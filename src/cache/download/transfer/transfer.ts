@@ -13,6 +13,7 @@ import {
   type TransferObject,
   type TransferTools,
 } from './arriving-range.js'
+import type { EtagJudge } from './etag-judge.js'
 
 /** Digests at least this strong are kept as our own content digest when the source's proof computes them anyway. */
 function isStrong(algorithm: DigestAlgorithm | undefined): algorithm is ProofAlgorithm {
@@ -23,13 +24,24 @@ function isStrong(algorithm: DigestAlgorithm | undefined): algorithm is ProofAlg
 export class WholeTransfer {
   readonly #object: TransferObject
   readonly #range: ArrivingRange
+  readonly #judge: EtagJudge | undefined
   #proof = { kind: 'size' } as Proof
   #content: DigestAlgorithm = 'sha256'
 
   constructor(
     tools: TransferTools,
-    { object, urgency }: { readonly object: TransferObject; readonly urgency: Urgency },
+    {
+      object,
+      urgency,
+      judge,
+    }: {
+      readonly object: TransferObject
+      readonly urgency: Urgency
+      /** Absent: every etag that looks like an MD5 is one. */
+      readonly judge?: EtagJudge
+    },
   ) {
+    this.#judge = judge
     this.#object = object
     this.#range = new ArrivingRange({
       tools,
@@ -48,12 +60,18 @@ export class WholeTransfer {
     return this.#range.attempt(limits, (digests) => {
       const { key, sizeBytes } = this.#object
       const proof = this.#proof
-      if (proof.kind !== 'size') {
-        const found = digests.get(proof.algorithm)!
-        const isNested = proof.kind === 'digest-of-digests' // uploaded in parts, but in one
-        requireDigest(key, proof, isNested ? digestOf(proof.algorithm, found) : found)
-      }
       const digest = formatDigest(this.#content, digests.get(this.#content)!)
+      if (proof.kind === 'size') return { digest, verifiedBy: sizeBytes === 0 ? 'size' : nameProof(proof) }
+      const found = digests.get(proof.algorithm)!
+      const isNested = proof.kind === 'digest-of-digests' // uploaded in parts, but in one
+      const judge = nameProof(proof) === 'etag-md5' ? this.#judge : undefined
+      try {
+        requireDigest(key, proof, isNested ? digestOf(proof.algorithm, found) : found)
+        judge?.proven()
+      } catch (error) {
+        if (!judge?.isNone(key, Buffer.from(found).toString('hex'))) throw error
+        return { digest, verifiedBy: 'own-sha256' }
+      }
       return { digest, verifiedBy: sizeBytes === 0 ? 'size' : nameProof(proof) }
     })
   }
