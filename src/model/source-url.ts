@@ -121,6 +121,45 @@ export function findHubUrl(raw: string): HubUrl | undefined {
   return url.scheme === 'hf' ? url : undefined
 }
 
+const HUB_HOSTS = new Set(['huggingface.co', 'www.huggingface.co', 'hf.co'])
+/** First words of pages that are no repository. */
+const HUB_PAGES = new Set([
+  'api',
+  'docs',
+  'spaces',
+  'settings',
+  'collections',
+  'papers',
+  'blog',
+  'join',
+  'login',
+])
+
+/**
+ * The source that a page of a hub means, as it is pasted from the browser: its repository, or a folder of it; of a page
+ * of one file, the file itself. Undefined: it is no page of the hub, nor of the one at `endpoint`.
+ */
+export function findHubPage(raw: string, endpoint: string | undefined): string | undefined {
+  const url = URL.parse(raw)
+  if (url === null || !/^https?:$/.test(url.protocol)) return undefined
+  const own = URL.parse(endpoint ?? '')
+  const isOwn = own !== null && own.host === url.host
+  if (!isOwn && !HUB_HOSTS.has(url.hostname)) return undefined
+  const base = isOwn ? own.pathname.replace(/\/+$/, '') : ''
+  if (!url.pathname.startsWith(`${base}/`)) return undefined
+  const words = url.pathname
+    .slice(base.length + 1)
+    .split('/')
+    .filter(Boolean)
+  const kind = words[0] === 'datasets' || words[0] === 'models' ? words.shift()! : 'models'
+  const [organisation = '', name = '', view, revision, ...inside] = words
+  if (HUB_PAGES.has(organisation) || !HUB_NAME.test(organisation) || !HUB_NAME.test(name)) return undefined
+  if (view === 'blob') return raw.replace('/blob/', '/resolve/')
+  if (view !== undefined && view !== 'tree') return undefined
+  const repository = `${kind === 'models' ? '' : `${kind}/`}${organisation}/${name}`
+  return `hf://${repository}${revision === undefined || revision === 'main' ? '' : `@${revision}`}${inside.length > 0 ? `/${inside.join('/')}` : ''}`
+}
+
 /** What the hub's clients call a repository's folder. */
 export function nameHubFolder({ kind, repository }: HubUrl): string {
   return `${kind}--${repository.replaceAll('/', '--')}`

@@ -101,10 +101,14 @@ export class AnswerHandler implements AnswerListener {
     this.#receivedBytes += chunk.length
     if (this.#receivedBytes > length) {
       this.#fail(
-        new SourceFailure('SOURCE_CHANGED', `${what}: expected ${length} bytes, received more`, {
-          isTransient: false,
-          hint: 'dsc prepare <dataset> --refresh',
-        }),
+        new SourceFailure(
+          'SOURCE_CHANGED',
+          `${what}: expected ${length} bytes, received more${this.#headers?.['content-length'] === undefined ? ' (without a length: is it stored with a Content-Encoding, and sent decompressed?)' : ''}`,
+          {
+            isTransient: false,
+            hint: 'dsc prepare <dataset> --refresh',
+          },
+        ),
       )
       return
     }
@@ -209,6 +213,13 @@ function isWholeForRange(status: number, headers: Headers, options: AnswerOption
   return headers['content-length'] === String(options.sizeBytes)
 }
 
+/** Google and others decompress what was stored with `Content-Encoding: gzip`, although nobody asked. */
+function isDecompressed(headers: Headers): boolean {
+  const stored = headers['x-goog-stored-content-encoding'] ?? 'identity'
+  const isChanged = /^214\b/.test(headers.warning ?? '') || stored !== 'identity'
+  return isChanged && headers['content-encoding'] === undefined
+}
+
 function checkHead(status: number, headers: Headers, options: AnswerOptions): SourceFailure | undefined {
   const { what, etag, isWhole, offset, length, sizeBytes } = options
   const foundEtag = readEtag(headers)
@@ -218,6 +229,15 @@ function checkHead(status: number, headers: Headers, options: AnswerOptions): So
       isTransient: false,
       hint: 'the object was replaced while it was read: dsc prepare <dataset> --refresh',
     })
+  if (isDecompressed(headers) && length > 0)
+    return new SourceFailure(
+      'SOURCE_UNREACHABLE',
+      `${what}: it is stored with Content-Encoding: gzip, and the server sends it decompressed: the stored bytes cannot be read`,
+      {
+        isTransient: false,
+        hint: 'store it without Content-Encoding (gcloud storage objects update --clear-content-encoding), or leave it out by exclude:',
+      },
+    )
   if (isWhole || options.isPart) return undefined
   const expected = `bytes ${offset}-${offset + length - 1}/${sizeBytes}`
   const found = headers['content-range']

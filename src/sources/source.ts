@@ -86,6 +86,8 @@ export interface ListOptions {
   /** One page after the other, in whatever order the source keeps: never ends in ListingDisorder. */
   readonly isSequential?: boolean
   readonly onRetry?: OnRetry | undefined
+  /** Hears of what is in the source and is no object of it, with the reason. */
+  readonly onLeftOut?: ((path: string, reason: string) => void) | undefined
   /** No byte for this long fails a question, ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
   readonly signal?: AbortSignal

@@ -106,13 +106,26 @@ export class WebClient {
     return withRetries(() => this.follow(start, (hop) => ask('GET', hop, question)), question)
   }
 
-  /** Reads the head of an answer, with retries. */
+  /**
+   * Reads the head of an answer, with retries. Of a URL that is signed for GET, and of a server that refuses HEAD or does
+   * not tell the length, the head of an answer to GET; its body is not read.
+   */
   async readHead(start: string, question: WebQuestion): Promise<Headers> {
-    const { headers } = await withRetries(
-      () => this.follow(start, (hop) => ask('HEAD', hop, question)),
-      question,
-    )
-    return headers
+    const read = (method: 'GET' | 'HEAD') =>
+      withRetries(
+        () =>
+          this.follow(start, (hop) =>
+            method === 'HEAD' ? ask('HEAD', hop, question) : askForHead(hop, question),
+          ),
+        question,
+      )
+    try {
+      const { headers } = await read('HEAD')
+      if (headers['content-length'] !== undefined) return headers
+    } catch (error) {
+      if (!isDscError(error, 'SOURCE_DENIED', 'SOURCE_UNREACHABLE') || isTransient(error)) throw error
+    }
+    return (await read('GET')).headers
   }
 
   /** Ends all connections; requests that run or wait fail. */
@@ -153,6 +166,56 @@ function leadOn(from: string, redirect: Redirect): string {
       hint: 'expected a redirect to https:// (or http:// from http://)',
     },
   )
+}
+
+function isTransient(error: unknown): boolean {
+  return error instanceof SourceFailure && error.isTransient
+}
+
+/** Asks once for the first byte and hangs up; `content-length` is then that of the whole. */
+function askForHead(hop: Hop, question: WebQuestion): Promise<Pick<Answer, 'headers'>> {
+  const { what, dialect, signal, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = question
+  const { pool, origin, path, proxy } = hop
+  throwIfStopped(signal)
+  const headers = { ...hop.headers, range: 'bytes=0-0' }
+  return new Promise((resolve, reject) => {
+    const listener = {
+      onHead(status: number, found: Headers) {
+        setImmediate(() => control.cancel())
+        if (status < 200 || status > 299) {
+          const refused = { what, status, headers: found, body: '', nowMs: Date.now() }
+          reject(findRedirect(what, status, found) ?? dialect.describeAnswer(refused))
+          return
+        }
+        const { 'content-length': length, ...rest } = found
+        const total =
+          /\/(\d+)$/.exec(found['content-range'] ?? '')?.[1] ?? (status === 206 ? undefined : length)
+        resolve({ headers: total === undefined ? rest : { ...rest, 'content-length': total } })
+      },
+      onData() {},
+      onEnd() {},
+      onError(error: Error) {
+        const about = {
+          what,
+          origin,
+          proxy: proxy?.url,
+          receivedBytes: undefined,
+          expectedBytes: 0,
+          stallTimeoutMs,
+        }
+        reject(dialect.describeConnectionError(error, about))
+      },
+    }
+    const control = pool.send({ method: 'GET', path, headers, stallTimeoutMs }, listener)
+    signal?.addEventListener(
+      'abort',
+      () => {
+        control.cancel()
+        reject(signal.reason)
+      },
+      { once: true },
+    )
+  })
 }
 
 /** Asks once, at one server. */

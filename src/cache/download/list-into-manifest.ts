@@ -43,6 +43,8 @@ export async function listIntoManifest(options: {
   /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
   readonly requestLimit?: (() => number) | undefined
   readonly onRetry?: OnRetry
+  /** Hears once the listing is whole of what is in the source and no object of it. */
+  readonly onLeftOut?: (problem: string) => void
   /** No byte for this long fails a question to the source, ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
   readonly signal?: AbortSignal
@@ -114,20 +116,34 @@ type InsertOptions = Parameters<typeof listIntoManifest>[0] & { readonly known: 
 
 async function insertObjects(manifest: Manifest, options: InsertOptions): Promise<Counts> {
   const { source, signal, requestLimit, onRetry, stallTimeoutMs } = options
+  const leftOut: string[] = []
   const listOptions = {
     onRetry,
+    onLeftOut: (path: string, reason: string) => {
+      leftOut.push(`${JSON.stringify(path)}: ${reason}`)
+    },
     stallTimeoutMs,
     ...(signal && { signal }),
     ...(requestLimit && { requestLimit }),
   }
   try {
-    return await insertPages(manifest, options, source.list(listOptions))
+    const counts = await insertPages(manifest, options, source.list(listOptions))
+    if (leftOut.length > 0) options.onLeftOut?.(describeLeftOut(leftOut))
+    if (counts.filteredObjects > 0)
+      options.onLeftOut?.(`${formatCount(counts.filteredObjects, 'object')} left out by include and exclude`)
+    return counts
   } catch (error) {
     if (!(error instanceof ListingDisorder)) throw error
     manifest.clear()
     const again = source.list({ ...listOptions, isSequential: true })
     return insertPages(manifest, { ...options, known: undefined }, again)
   }
+}
+
+function describeLeftOut(leftOut: readonly string[]): string {
+  const shown = leftOut.slice(0, SHOWN_KEYS).join('; ')
+  const more = leftOut.length > SHOWN_KEYS ? `; and ${leftOut.length - SHOWN_KEYS} more` : ''
+  return `${formatCount(leftOut.length, 'entry is', 'entries are')} left out: ${shown}${more}`
 }
 
 async function insertPages(

@@ -3,7 +3,8 @@ import { DscError } from '../../failure/dsc-error.js'
 
 /**
  * Says which keys belong to a dataset: one include matches (or there is none) and no exclude does. Globs see the
- * key relative to the prefix; `*` stops at `/`, `**` does not, dot files count. A pattern equal to the key matches
+ * key relative to the prefix; one without `/` matches names in every folder, as those of the AWS CLI and of `hf` do. In
+ * one with `/`, `*` stops there and `**` does not. Dot files count. A pattern equal to the key matches
  * it whatever it contains, so that any key can be excluded by its name.
  */
 export function createKeyMatcher(filters: {
@@ -22,7 +23,7 @@ function createMatcher(globs: readonly string[]): (key: string) => boolean {
       throw new DscError('CONFIG_INVALID', 'an include or exclude glob is empty', {
         hint: "use '**' for every object, or leave the list out",
       })
-    return picomatch(glob, { dot: true, nonegate: true, windows: false })
+    return picomatch(glob, { dot: true, nonegate: true, windows: false, basename: !glob.includes('/') })
   })
   return (key) => literals.has(key) || tests.some((test) => test(key))
 }

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
 import { type Dataset, deriveDatasetName, type Filters } from '../../model/dataset.js'
-import { parseSourceUrl } from '../../model/source-url.js'
+import { findHubPage, parseSourceUrl } from '../../model/source-url.js'
 import type { Surroundings } from '../surroundings.js'
 import { unknownDataset } from './known-dataset.js'
 
@@ -14,10 +15,11 @@ import { unknownDataset } from './known-dataset.js'
  */
 export async function resolveDataset(
   context: Surroundings,
-  raw: string,
+  named: string,
   filters: Partial<Filters> = {},
 ): Promise<Dataset> {
   const { datasets } = await context.config()
+  const raw = findHubPage(named, process.env.HF_ENDPOINT) ?? named
   const { include = [], exclude = [] } = filters
   const isFiltered = include.length + exclude.length > 0
   if (raw.includes('://')) {
@@ -46,6 +48,11 @@ export async function resolveDataset(
 }
 
 function describeMissing(raw: string): string {
+  const slashed = /^(s3|hf|https?|file):\/*([^/].*)$/i.exec(raw)
+  if (slashed)
+    return `dsc prepare ${slashed[1]!.toLowerCase()}://${slashed[1] === 'file' ? '/' : ''}${slashed[2]}`
+  if (/^(datasets\/)?[\w.-]+\/[\w.-]+$/.test(raw) && !existsSync(raw))
+    return `dsc prepare hf://${raw} (a repository of a hub), or dsc prepare s3://${raw}/`
   return raw.includes('/')
     ? `dsc prepare ${pathToFileURL(`${resolve(raw)}/`).href} (a folder is named by its URL)`
     : `dsc dataset add ${raw} s3://bucket/prefix/`

@@ -89,6 +89,7 @@ function list({ cache, turn, options }: Work, knownDirectory: string | undefined
         if (mayFetch) waitingThreads.expect({ files: objects, bytes, concurrency })
         onProgress?.({ step: 'listing', objects })
       },
+      onLeftOut: (problem) => onProgress?.({ step: 'leaving-out', problem }),
       onRetry: ({ message }, attemptsLeft) =>
         onProgress?.({ step: 'retrying', problem: message, attemptsLeft }),
     }),

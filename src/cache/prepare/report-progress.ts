@@ -29,6 +29,7 @@ export function reportProgress(
           `${dataset}: ${progress.problem}; trying again${progress.attemptsLeft === undefined ? ' for some minutes' : `, up to ${formatCount(progress.attemptsLeft, 'more time')}`}`,
         )
         break
+      case 'leaving-out':
       case 'healing':
         report.note(`${dataset}: ${progress.problem}`)
         break

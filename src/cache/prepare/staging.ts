@@ -20,6 +20,8 @@ export type StageProgress =
       /** Where the bytes come from, on a cluster; absent: from the source. */
       readonly origins?: Origins | undefined
     }
+  /** Something of the source is no part of the dataset: `problem` says how much, and why. */
+  | { readonly step: 'leaving-out'; readonly problem: string }
   | { readonly step: 'publishing' }
 
 /** What is to be staged, and what is known of it before. */

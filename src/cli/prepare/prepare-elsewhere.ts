@@ -90,6 +90,8 @@ export async function prepareRemotely(
 
 function describeStep(progress: PrepareProgress): string {
   switch (progress.step) {
+    case 'leaving-out':
+      return 'leaves out'
     case 'listing':
       return `lists (${progress.objects})`
     case 'retrying':

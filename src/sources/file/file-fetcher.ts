@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, open, realpath } from 'node:fs/promises'
-import { join } from 'node:path'
+import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
@@ -50,7 +50,10 @@ export function fileEtag(stats: { size: number; mtimeMs: number }): string {
 
 async function openInside(directory: string, key: string, what: string): Promise<FileHandle> {
   try {
-    const root = await realpath(directory)
+    const root = await realpath(directory.replace(/(?<=.)\/+$/, ''))
+    // One file that is a source by itself.
+    if (key === basename(directory) && !(await stat(root)).isDirectory())
+      return await open(root, constants.O_RDONLY | constants.O_NOFOLLOW)
     const target = await realpath(join(root, key))
     if (!target.startsWith(`${root}/`))
       throw new SourceFailure('SOURCE_CHANGED', `${what}: expected a file inside ${root}, found ${target}`, {

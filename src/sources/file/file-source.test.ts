@@ -75,3 +75,45 @@ test('a file whose name is not UTF-8 is refused by name', async (context) => {
   const listing = openAt(directory).list({})[Symbol.asyncIterator]()
   await assert.rejects(listing.next(), { code: 'KEY_UNSAFE', message: /caf\ufffd: its name is not UTF-8/ })
 })
+
+test('a file source says what it leaves out, and why', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'dsc-file-source-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  writeFileSync(join(directory, 'x'), 'x')
+  symlinkSync('/usr', join(directory, 'out'))
+  symlinkSync('nowhere', join(directory, 'broken'))
+  const leftOut: string[] = []
+  for await (const _ of openAt(directory).list({
+    onLeftOut: (path, why) => leftOut.push(`${path}: ${why}`),
+  }));
+  assert.deepEqual(leftOut, [
+    'broken: the link leads nowhere',
+    'out: the link leads out of the folder, to /usr',
+  ])
+})
+
+test('one file is a source by itself', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'dsc-file-source-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  writeFileSync(join(directory, 'a.tar'), 'alone')
+  const source = openAt(join(directory, 'a.tar'))
+  const objects: ListedObject[] = []
+  for await (const page of source.list({})) objects.push(...page)
+  assert.deepEqual(
+    objects.map(({ key }) => key),
+    ['a.tar'],
+  )
+  let text = ''
+  const fetcher = await source.openFetcher({ connections: 1 })
+  await fetcher.fetch({
+    ...objects[0]!,
+    offset: 0,
+    length: 5,
+    stallTimeoutMs: 5000,
+    sink: (chunk) => {
+      text += Buffer.from(chunk).toString()
+      return 0
+    },
+  })
+  assert.equal(text, 'alone')
+})

@@ -1,9 +1,9 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseSourceUrl } from '../../model/source-url.js'
-import type { ListedObject, Source } from '../source.js'
+import type { ListedObject, ListOptions, Source } from '../source.js'
 import { describeFileError } from './file-failure.js'
 import { FileFetcher, fileEtag } from './file-fetcher.js'
 
@@ -17,12 +17,24 @@ export function openFileSource(dataset: Dataset): Source {
   const shown = `file://${directory}`
   return {
     url: shown,
-    async *list({ signal }) {
-      const root = await realpath(directory).catch((error: unknown) => {
+    async *list({ signal, onLeftOut }) {
+      const root = await realpath(directory.replace(/(?<=.)\/+$/, '')).catch((error: unknown) => {
         throw describeFileError(error, shown)
       })
+      const stats = await stat(root).catch((error: unknown) => {
+        throw describeFileError(error, shown)
+      })
+      if (stats.isFile()) {
+        yield [describeFile(basename(directory), stats)]
+        return
+      }
       let page: ListedObject[] = []
-      for await (const object of walk(root, { directory: root, prefix: '', above: new Set([root]) })) {
+      for await (const object of walk(root, {
+        directory: root,
+        prefix: '',
+        above: new Set([root]),
+        onLeftOut,
+      })) {
         signal?.throwIfAborted()
         page.push(object)
         if (page.length === PAGE_OBJECTS) {
@@ -44,10 +56,12 @@ interface WalkedFolder {
   readonly prefix: string
   /** The real directories on the way, against cycles. */
   readonly above: ReadonlySet<string>
+  readonly onLeftOut: ListOptions['onLeftOut']
 }
 
 /** Yields files in the byte order of their keys. */
-async function* walk(root: string, { directory, prefix, above }: WalkedFolder): AsyncGenerator<ListedObject> {
+async function* walk(root: string, folder: WalkedFolder): AsyncGenerator<ListedObject> {
+  const { directory, prefix, above, onLeftOut } = folder
   const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
     throw describeFileError(error, `file://${directory}`)
   })
@@ -60,17 +74,37 @@ async function* walk(root: string, { directory, prefix, above }: WalkedFolder): 
     const path = join(directory, entry.name)
     const key = prefix + entry.name
     if (entry.isDirectory()) {
-      yield* walk(root, { directory: path, prefix: `${key}/`, above: new Set([...above, path]) })
+      yield* walk(root, { directory: path, prefix: `${key}/`, above: new Set([...above, path]), onLeftOut })
     } else if (entry.isFile()) yield await describeFound(path, key)
     else if (entry.isSymbolicLink()) {
       const target = await realpath(path).catch(() => undefined)
-      if (target === undefined || !`${target}/`.startsWith(`${root}/`) || above.has(target)) continue
+      const reason = leftOutBecause(target, root, above)
+      if (target === undefined || reason !== undefined) {
+        onLeftOut?.(key, reason ?? '')
+        continue
+      }
       const stats = await stat(target)
       if (stats.isDirectory()) {
-        yield* walk(root, { directory: target, prefix: `${key}/`, above: new Set([...above, target]) })
+        yield* walk(root, {
+          directory: target,
+          prefix: `${key}/`,
+          above: new Set([...above, target]),
+          onLeftOut,
+        })
       } else if (stats.isFile()) yield describeFile(key, stats)
-    }
+    } else onLeftOut?.(key, 'it is neither file, folder nor link')
   }
+}
+
+/** Why a link is not followed; undefined: it is. */
+function leftOutBecause(
+  target: string | undefined,
+  root: string,
+  above: ReadonlySet<string>,
+): string | undefined {
+  if (target === undefined) return 'the link leads nowhere'
+  if (!`${target}/`.startsWith(`${root}/`)) return `the link leads out of the folder, to ${target}`
+  return above.has(target) ? 'the link leads to a folder that it is in' : undefined
 }
 
 /** Names that are no UTF-8 come with a sign in the place of each wrong byte, and lead to nothing. */

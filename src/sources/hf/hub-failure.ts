@@ -31,7 +31,7 @@ function describeAnswer(answer: RefusedAnswer, page: string): SourceFailure {
   const { what, status, headers } = answer
   const told = headers['x-error-message'] ?? ''
   const word = headers['x-error-code'] ?? ''
-  const { code, sentence, hint, isTransient, isAway } = interpret(status, word, page)
+  const { code, sentence, hint, isTransient, isAway } = interpret(status, word, { page, told })
   const found = [`${status} ${word}`.trim(), told.slice(0, 300)].filter(Boolean).join(': ')
   return new SourceFailure(code, `${what}: ${sentence} (the hub answered ${found})`, {
     isTransient,
@@ -42,7 +42,11 @@ function describeAnswer(answer: RefusedAnswer, page: string): SourceFailure {
 }
 
 /** The words are those of huggingface_hub's `hf_raise_for_status`. */
-function interpret(status: number, word: string, page: string): Meaning {
+function interpret(
+  status: number,
+  word: string,
+  { page, told }: { readonly page: string; readonly told: string },
+): Meaning {
   const isFinal = { isTransient: false }
   if (word === 'GatedRepo')
     return {
@@ -63,6 +67,13 @@ function interpret(status: number, word: string, page: string): Meaning {
       code: 'SOURCE_NOT_FOUND',
       sentence: 'the repository has no such file or folder at that revision',
       hint: `see its files at ${page}`,
+      ...isFinal,
+    }
+  if (status === 401 && word === '' && /invalid.*(credential|token|password)/i.test(told))
+    return {
+      code: 'SOURCE_DENIED',
+      sentence: 'the token is not accepted',
+      hint: 'hf auth login anew, or unset HF_TOKEN: what is public needs none, but no wrong one either',
       ...isFinal,
     }
   // The hub hides what a caller may not see: without a token it answers 401 for names that do not exist.
@@ -99,7 +110,7 @@ function interpretStatus(status: number): Meaning {
       hint: 'dsc prepare <dataset> --refresh',
       isTransient: false,
     }
-  const isTransient = status >= 500 || status === 408
+  const isTransient = (status >= 500 && status !== 501) || status === 408
   return {
     code: 'SOURCE_UNREACHABLE',
     sentence: isTransient ? 'the hub failed' : 'the hub refuses the request',

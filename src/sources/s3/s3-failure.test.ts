@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeConnectionError } from './s3-failure.js'
+import { describeAnswer, describeConnectionError } from './s3-failure.js'
 
 const about = {
   what: 's3://bucket/flowers/',
@@ -28,3 +28,61 @@ test('a name that is not known asks for the endpoint of a server other than AWS'
   assert.match(failure.hint ?? '', /`endpoint:` in dsc\.yaml/)
   assert.deepEqual([failure.isTransient, failure.isAway], [true, true]) // name servers fail over, too
 })
+
+for (const { status, code, message, failure, says, hint } of [
+  {
+    status: 400,
+    code: 'ExpiredToken',
+    message: '',
+    failure: 'SOURCE_DENIED',
+    says: /expired/,
+    hint: /new credentials/,
+  },
+  {
+    status: 400,
+    code: 'InvalidToken',
+    message: '',
+    failure: 'SOURCE_DENIED',
+    says: /token/,
+    hint: /new credentials/,
+  },
+  {
+    status: 403,
+    code: 'InvalidObjectState',
+    message: '',
+    failure: 'SOURCE_DENIED',
+    says: /archived/,
+    hint: /restore/,
+  },
+  {
+    status: 400,
+    code: 'InvalidRequest',
+    message: 'The object was stored using a form of Server Side Encryption.',
+    failure: 'SOURCE_DENIED',
+    says: /SSE-C/,
+    hint: /SSE-S3/,
+  },
+  {
+    status: 403,
+    code: 'AccessDenied',
+    message: 'not authorized to perform: kms:Decrypt',
+    failure: 'SOURCE_DENIED',
+    says: /KMS/,
+    hint: /kms:Decrypt/,
+  },
+  {
+    status: 400,
+    code: 'KMS.DisabledException',
+    message: '',
+    failure: 'SOURCE_DENIED',
+    says: /KMS/,
+    hint: /enable/,
+  },
+])
+  test(`${status} ${code} is ${failure}, with a hint of its own`, () => {
+    const found = describeAnswer({ what: 's3://b/k', status, code, message, headers: {}, nowMs: 0 })
+    assert.equal(found.code, failure)
+    assert.match(found.message, says)
+    assert.match(found.hint ?? '', hint)
+    assert.doesNotMatch(found.hint ?? '', /pathStyle/)
+  })

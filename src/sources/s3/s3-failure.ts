@@ -28,13 +28,19 @@ const THROTTLE_CODES = new Set([
   'TooManyRequests',
   'BandwidthLimitExceeded',
 ])
-const STALE_CREDENTIAL_CODES = new Set(['ExpiredToken', 'TokenRefreshRequired', 'RequestTimeTooSkewed'])
+const STALE_CREDENTIAL_CODES = new Set([
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'TokenRefreshRequired',
+  'RequestTimeTooSkewed',
+])
 /** Some servers answer these with 404; the last is versitygw's word for an unknown key. */
 const DENIED_CODES = new Set([
   'AccessDenied',
   'InvalidAccessKeyId',
   'SignatureDoesNotMatch',
   'XAdminUserNotFound',
+  'InvalidToken',
 ])
 const REGION_CODES = new Set([
   'PermanentRedirect',
@@ -65,7 +71,7 @@ export function describeAnswer(answer: S3Answer): SourceFailure {
   })
 }
 
-function interpret({ status, code, headers }: S3Answer): Meaning {
+function interpret({ status, code, message, headers }: S3Answer): Meaning {
   const region = headerText(headers['x-amz-bucket-region'])
   if ((status >= 300 && status < 400) || REGION_CODES.has(code))
     return {
@@ -90,17 +96,41 @@ function interpret({ status, code, headers }: S3Answer): Meaning {
       hint: 'dsc prepare <dataset> --refresh',
       isTransient: false,
     }
-  if (status === 401 || status === 403 || DENIED_CODES.has(code))
+  const closed = explainClosed(code, message)
+  if (closed) return { code: 'SOURCE_DENIED', ...closed, isTransient: false }
+  if (status === 401 || status === 403 || DENIED_CODES.has(code) || STALE_CREDENTIAL_CODES.has(code))
     return {
       code: 'SOURCE_DENIED',
-      sentence: 'access denied',
+      sentence: /Token/.test(code) ? 'the credentials have expired, or their token is none' : 'access denied',
       hint:
         code === 'RequestTimeTooSkewed'
           ? 'set this machine’s clock'
-          : 'check the credentials (AWS_PROFILE, profile:), the bucket policy, or set anonymous: true for public data',
+          : /Token/.test(code)
+            ? 'get new credentials (aws sso login, or whoever gave AWS_SESSION_TOKEN)'
+            : 'check the credentials (AWS_PROFILE, profile:), the bucket policy, or set anonymous: true for public data',
       isTransient: STALE_CREDENTIAL_CODES.has(code),
     }
   return interpretStatus(status, code)
+}
+
+/** What no other credentials would open by themselves. */
+function explainClosed(code: string, message: string): Pick<Meaning, 'sentence' | 'hint'> | undefined {
+  if (code === 'InvalidObjectState')
+    return {
+      sentence: 'the object is archived and has to be restored before it can be read',
+      hint: 'aws s3api restore-object, or leave it out by exclude:',
+    }
+  if (code.startsWith('KMS.') || /kms:Decrypt|KMS/.test(message))
+    return {
+      sentence: 'the key of KMS that the object is encrypted with may not be used',
+      hint: 'allow kms:Decrypt on that key for these credentials, or enable the key',
+    }
+  if (/Server Side Encryption|customer.{0,20}(key|algorithm)|SSE-C/i.test(message))
+    return {
+      sentence: 'the object is encrypted with a key of its writer (SSE-C), which dsc cannot send',
+      hint: 'copy it with encryption by the store (SSE-S3 or SSE-KMS), or leave it out by exclude:',
+    }
+  return undefined
 }
 
 function interpretStatus(status: number, code: string): Meaning {

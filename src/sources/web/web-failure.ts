@@ -64,7 +64,7 @@ function interpret(status: number): Meaning {
       isTransient: true,
       isAway: status === 503,
     }
-  const isTransient = status >= 500 || status === 408
+  const isTransient = (status >= 500 && status !== 501) || status === 408
   return {
     code: 'SOURCE_UNREACHABLE',
     sentence: isTransient ? 'the server failed' : 'the server refuses the request',

@@ -127,6 +127,39 @@ describe('a web source', () => {
     assert.equal(await read(source, object!), 'some bytes')
   })
 
+  for (const { what, answer } of [
+    { what: 'refuses HEAD with 403', answer: 403 },
+    { what: 'refuses HEAD with 405', answer: 405 },
+    { what: 'does not know HEAD', answer: 501 },
+    { what: 'tells no length in answer to HEAD', answer: 200 },
+  ])
+    for (const answersRanges of [true, false])
+      test(`a file is read from a server that ${what}, ${answersRanges ? 'with' : 'without'} ranges`, async (t) => {
+        const body = Buffer.alloc(70_000, 7)
+        const server = createServer((request, response) => {
+          response.setHeader('etag', '"x1"')
+          if (request.method === 'HEAD') {
+            response.writeHead(answer, { 'transfer-encoding': 'chunked' }).end()
+            return
+          }
+          const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
+          const isRange = from !== undefined && answersRanges
+          if (isRange) response.setHeader('content-range', `bytes ${from}-${to}/${body.length}`)
+          const part = isRange ? body.subarray(Number(from), Number(to) + 1) : body
+          response.writeHead(isRange ? 206 : 200, { 'content-length': part.length }).end(part)
+        })
+        await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+        t.after(() => server.close())
+        const source = open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/f.tar?signature=x`)
+        const page: ListedObject[] = []
+        for await (const objects of source.list({})) page.push(...objects)
+        assert.deepEqual(
+          page.map(({ key, sizeBytes, etag }) => [key, sizeBytes, etag]),
+          [['f.tar', 70_000, 'x1']],
+        )
+        await source.close()
+      })
+
   test('BagIt and Croissant manifests are read', async () => {
     web.files.set('/bag/manifest-sha256.txt', Buffer.from(`${sha256}  data/a%25b.bin\n`))
     web.files.set('/bag/data/a%25b.bin', body)
