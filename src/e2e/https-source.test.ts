@@ -226,7 +226,7 @@ describe('dsc prepare of a web server’s files', { skip: needs('nginx', 'nginx-
     },
     {
       what: 'a file without a length',
-      fault: { kind: 'headers', headers: { 'content-length': null } },
+      fault: { kind: 'headers', headers: { 'content-length': null, 'content-range': null } },
       code: 'SOURCE_UNREACHABLE',
       says: /does not say how large/,
     },

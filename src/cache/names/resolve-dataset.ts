@@ -51,7 +51,7 @@ function describeMissing(raw: string): string {
   const slashed = /^(s3|hf|https?|file):\/*([^/].*)$/i.exec(raw)
   if (slashed)
     return `dsc prepare ${slashed[1]!.toLowerCase()}://${slashed[1] === 'file' ? '/' : ''}${slashed[2]}`
-  if (/^(datasets\/)?[\w.-]+\/[\w.-]+$/.test(raw) && !existsSync(raw))
+  if (/^(datasets\/)?\w[\w.-]*\/\w[\w.-]*$/.test(raw) && !existsSync(raw))
     return `dsc prepare hf://${raw} (a repository of a hub), or dsc prepare s3://${raw}/`
   return raw.includes('/')
     ? `dsc prepare ${pathToFileURL(`${resolve(raw)}/`).href} (a folder is named by its URL)`
