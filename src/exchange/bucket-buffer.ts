@@ -25,7 +25,7 @@ interface WireFormat {
 }
 
 /** Bits of inf without sign, per type. */
-const INFINITE_BITS = { fp32: 0x7f800000, fp16: 0x7c00, bf16: 0x7f80 } as const
+const INFINITE_BITS = { fp32: 0x7f800000, fp16: 0x7c00 } as const
 const bytesOf = (wireType: WireType): 2 | 4 => (wireType === 'fp32' ? 4 : 2)
 
 /**
@@ -184,13 +184,12 @@ export class BucketBuffer {
 
 function pickKernels({ kernels }: Codec) {
   return {
-    encode: { fp32: kernels.scaleFloat, fp16: kernels.encodeHalf, bf16: kernels.encodeBrain },
-    decode: { fp32: kernels.scaleFloat, fp16: kernels.decodeHalf, bf16: kernels.decodeBrain },
-    add: { fp32: kernels.addFloat, fp16: kernels.addHalf, bf16: kernels.addBrain },
+    encode: { fp32: kernels.scaleFloat, fp16: kernels.encodeHalf },
+    decode: { fp32: kernels.scaleFloat, fp16: kernels.decodeHalf },
+    add: { fp32: kernels.addFloat, fp16: kernels.addHalf },
     accumulate: {
       fp32: (target: number, source: number, count: number) => kernels.addFloat(target, source, count, 1),
       fp16: kernels.accumulateHalf,
-      bf16: kernels.accumulateBrain,
     },
   }
 }

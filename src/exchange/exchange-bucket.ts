@@ -33,6 +33,7 @@ export async function exchangeBucket(
 ): Promise<BucketResult> {
   const { mode, tensors, scale, wire, place, onWaiting } = options
   const planned = planWire(scale, { elements: buffer.elements, tensors })
+  const halves = { wireType: 'fp16', exponent: planned.exponents[0] ?? 0 } as const // the bucket is one part
   const allReduce = mode === 'ring' ? ringAllReduce : directAllReduce
   const { network, host } = links.levels
   const run = async (format: { wireType: WireType; exponent: number }, attempt: number) => {
@@ -45,16 +46,16 @@ export async function exchangeBucket(
   }
   const full = { wireType: 'fp32', exponent: 0 } as const
   const isWithinHost = network.length === 1 && host.length > 1 // memory carries halves no faster
-  const format = wire === 'fp32' || isWithinHost ? full : planned
+  const format = wire === 'fp32' || isWithinHost || planned.wireType === 'fp32' ? full : halves
   const amax = await run(format, 0)
-  if (amax !== undefined) return finish(format, scale, { kind: 'clean', amax })
+  if (amax !== undefined) return finish(format, scale, { kind: 'clean', wireType: format.wireType, amaxes: [amax] })
   if (format.wireType === 'fp32') return finish(format, scale, { kind: 'not finite' })
   await links.hostWriter?.flushed() // the wire area is written again
   const repeated = await run(full, 1)
   return finish(
     full,
     scale,
-    repeated === undefined ? { kind: 'not finite' } : { kind: 'redone', amax: repeated },
+    repeated === undefined ? { kind: 'not finite' } : { kind: 'redone', amaxes: [repeated] },
   )
 }
 

@@ -133,7 +133,7 @@ for (const { mode, limit } of [
   })
 }
 
-test('a spike overflows half precision: that bucket is repeated in fp32, the others are not, and its scale drops', async () => {
+test('a spike overflows half precision: that bucket is repeated in fp32, the others are not, and fp32 carries its next', async () => {
   const plan = planOf(2, 'fp16', [[1000, 1000], [5000]])
   await withSessions(plan, 'ring', async (sessions) => {
     await runStep(sessions, makeGradients(plan, 1, 1))
@@ -147,7 +147,29 @@ test('a spike overflows half precision: that bucket is repeated in fp32, the oth
     )
     assert.deepEqual(spiked[0]!.get('0.1'), Float32Array.from(mean))
     const [next] = await runStep(sessions, makeGradients(plan, 3, 1))
-    assert.equal(next!.buckets[0]!.exponent, report!.buckets[1]!.exponent - 10)
+    assert.deepEqual(
+      next!.buckets.map(({ wireType }) => wireType),
+      ['fp32', 'fp16'],
+    )
+    const [after] = await runStep(sessions, makeGradients(plan, 4, 1))
+    assert.deepEqual(after!.buckets[0], report!.buckets[1])
+  })
+})
+
+test('gradients that exploded for a while come back with the second ordinary step', async () => {
+  const plan = planOf(2, 'fp16', [[3000]])
+  await withSessions(plan, 'ring', async (sessions) => {
+    const errors: number[] = []
+    for (const [step, size] of [1, 1, ...Array<number>(5).fill(1e20), 1, 1, 1, 1e-20, 1e-20, 1e-20].entries()) {
+      const gradients = makeGradients(plan, step, size)
+      const mean = meanOf(gradients, '0.0')
+      await runStep(sessions, gradients)
+      const found = gradients[0]!.get('0.0')!
+      errors.push(Math.hypot(...mean.map((value, at) => found[at]! / size - value / size)))
+    }
+    const norm = Math.sqrt(3000) / 5 // of values within ±0.5, in means of two
+    const imprecise = errors.flatMap((error, step) => (error > 5e-4 * norm ? [step] : []))
+    assert.deepEqual(imprecise, [7, 10], `${errors}`)
   })
 })
 
@@ -212,5 +234,5 @@ for (const [at, seed] of SEEDS.entries())
       assert.deepEqual(gradients[0], gradients[1])
     }
     if (at === 0)
-      assert.deepEqual([...outcomes].toSorted(), ['clean bf16', 'clean fp16', 'clean fp32', 'redone fp32'])
+      assert.deepEqual([...outcomes].toSorted(), ['clean fp16', 'clean fp32', 'redone fp32'])
   })

@@ -58,7 +58,7 @@ export interface PlanFile {
   /** Ranks with different hashes refuse to exchange. */
   readonly hash: string
   readonly ranks: number
-  readonly wire: Exclude<WireType, 'bf16'>
+  readonly wire: WireType
   /** 2: ranks of a host take their sum through its memory, and one of them is on the network. Default 1. */
   readonly levels?: 1 | 2 | undefined
   readonly buckets: readonly {

@@ -1,49 +1,49 @@
 /** How values travel. */
-export type WireType = 'fp32' | 'fp16' | 'bf16'
+export type WireType = 'fp32' | 'fp16'
 
 /**
- * The scale of one bucket: values are multiplied by 2^exponent before they become half precision.
- * It advances from results that all ranks hold bit by bit, so all ranks agree on it without a message.
+ * The scales of one bucket, a power of two for each of its parts: values are multiplied by 2^exponent before they become
+ * half precision. They follow from results that all ranks hold bit by bit, so all ranks agree on them without a message.
  */
 export interface ScaleState {
-  /** Undefined until a first exchange in fp32 has shown the size of the values. −117 … 117. */
-  readonly exponent: number | undefined
-  /** Largest |mean| of the last exchange that had one; 0 if none yet. */
-  readonly lastAmax: number
-  /** Exchanges since the exponent last grew. */
+  /** By part, −117 … 117; none until a first exchange in fp32 has shown how large the values are. */
+  readonly exponents: readonly number[]
+  /** Whether the next exchange is in fp32: this one was too large for its scale, or a part of it too small. */
+  readonly isLooking: boolean
+  /** Exchanges since the exponents last grew. */
   readonly sinceGrowth: number
-  /** Jumps of more than 2⁵ between neighbouring exchanges that were seen lately, and exchanges since the last. */
-  readonly jumps: number
-  readonly sinceJump: number
-  /** fp16 until the values have jumped twice; then bf16, whose range needs no scale. */
-  readonly halfType: 'fp16' | 'bf16'
+  /** Exchanges that were too large for their scale lately, and exchanges since the last of them. */
+  readonly overflows: number
+  readonly sinceOverflow: number
 }
 
-/** How an exchange ended: the largest |mean| it gave, and whether half precision overflowed and fp32 had to repeat it. */
+/** How an exchange ended: the largest |mean| of each part, and whether half precision overflowed and fp32 repeated it. */
 export type ExchangeOutcome =
-  | { readonly kind: 'clean'; readonly amax: number }
-  | { readonly kind: 'redone'; readonly amax: number }
+  | { readonly kind: 'clean'; readonly wireType: WireType; readonly amaxes: readonly number[] }
+  | { readonly kind: 'redone'; readonly amaxes: readonly number[] }
   /** Not finite in fp32 either: the model's own inf or NaN, passed through. */
   | { readonly kind: 'not finite' }
 
-/** A bucket's scale before its first exchange, which is in fp32 and gives the exponent. */
+/** A bucket's scales before its first exchange, which is in fp32 and gives the exponents. */
 export const FIRST_SCALE: ScaleState = {
-  exponent: undefined,
-  lastAmax: 0,
+  exponents: [],
+  isLooking: true,
   sinceGrowth: 0,
-  jumps: 0,
-  sinceJump: 0,
-  halfType: 'fp16',
+  overflows: 0,
+  sinceOverflow: 0,
 }
 
-/** The largest reduced value lands below 2¹¹: 2⁵ is left for growth and for ranks above the mean. */
+/** A part's largest value lands below 2¹¹: 2⁵ is left for growth and for ranks above the mean. */
 const TARGET_EXPONENT = 11
+/** While it is at least 1, values down to 2⁻¹⁴ of it keep all bits of a half: a scale that old is good enough. */
+const LEAST_SCALED = 1
+/** Where halves end, about: a mean above it does not fit. */
+const MOST_SCALED = 2 ** 16
 /** The largest float is just below 2¹²⁸: it, too, lands at the target. */
 const EXPONENT_LIMIT = 117
 const GROWTH_INTERVAL = 16
-const OVERFLOW_DROP = 10
-const JUMP_FACTOR = 32
-const JUMP_MEMORY = 32
+const RESTLESS_OVERFLOWS = 2
+const OVERFLOW_MEMORY = 32
 /** A lone tensor below this many fp32 bytes gains nothing from being narrowed. */
 const SMALL_BYTES = 4096
 
@@ -56,44 +56,77 @@ export function targetExponent(amax: number): number {
   return Math.max(-EXPONENT_LIMIT, Math.min(EXPONENT_LIMIT, exponent))
 }
 
-/** Chooses how a bucket travels in this step. */
+/** Chooses how a bucket travels in this step; `exponents` by part are for fp16. */
 export function planWire(
   state: ScaleState,
   bucket: { readonly elements: number; readonly tensors: number },
-): { readonly wireType: WireType; readonly exponent: number } {
+): { readonly wireType: WireType; readonly exponents: readonly number[] } {
   const isSmall = bucket.tensors === 1 && bucket.elements * 4 < SMALL_BYTES
-  if (state.exponent === undefined || isSmall) return { wireType: 'fp32', exponent: 0 }
-  if (state.halfType === 'bf16') return { wireType: 'bf16', exponent: 0 }
-  return { wireType: 'fp16', exponent: state.exponent }
+  if (state.isLooking || isRestless(state) || isSmall) return { wireType: 'fp32', exponents: [] }
+  return { wireType: 'fp16', exponents: state.exponents }
 }
 
-/** The state after an exchange. Shrinks at once, doubles at most every 16 exchanges, drops by 2¹⁰ after an overflow. */
+/** Twice too large within 32 exchanges: halves would be repeated more often than they pay, until it calms down. */
+function isRestless({ overflows, sinceOverflow }: ScaleState): boolean {
+  return overflows >= RESTLESS_OVERFLOWS && sinceOverflow < OVERFLOW_MEMORY
+}
+
+/**
+ * The state after an exchange. Nothing in it can stick: what is too large for its exponent overflows and is repeated in
+ * fp32, what is too small shows as such, and after either the next exchange is in fp32 and shows what the exponent must be.
+ */
 export function advanceScale(state: ScaleState, outcome: ExchangeOutcome): ScaleState {
   if (outcome.kind === 'not finite') return state
-  const { amax } = outcome
-  const { exponent, lastAmax } = state
-  const hasJumped =
-    lastAmax > 0 && amax > 0 && (amax > lastAmax * JUMP_FACTOR || amax * JUMP_FACTOR < lastAmax)
-  const remembered = state.sinceJump < JUMP_MEMORY ? state.jumps : 0
-  const jumps = hasJumped ? remembered + 1 : remembered
-  const next = {
-    lastAmax: amax > 0 ? amax : lastAmax,
-    sinceGrowth: state.sinceGrowth + 1,
-    jumps,
-    sinceJump: hasJumped ? 0 : state.sinceJump + 1,
-    halfType: jumps >= 2 ? 'bf16' : state.halfType,
-  } as const
-  if (outcome.kind === 'redone') {
-    const dropped = exponent === undefined ? undefined : Math.max(-EXPONENT_LIMIT, exponent - OVERFLOW_DROP)
-    return { ...next, exponent: dropped, sinceGrowth: 0 }
+  const { amaxes } = outcome
+  const isRedone = outcome.kind === 'redone'
+  const isExact = !isRedone && outcome.wireType === 'fp32'
+  const isGrowing = !isRedone && state.sinceGrowth + 1 >= GROWTH_INTERVAL
+  const exponents = amaxes.map((amax, part) => {
+    const exponent = state.exponents[part]
+    if (exponent === undefined) return findExponent(amax)
+    return isRedone ? exponent : nextExponent(exponent, amax, { isExact, isGrowing })
+  })
+  const isTooLarge = amaxes.some((amax, part) => amax * 2 ** (state.exponents[part] ?? 0) > MOST_SCALED)
+  // An exchange that looks is the second one of a rise that was counted.
+  const hasOverflowed = isRedone || (isExact && isTooLarge && !state.isLooking)
+  const remembered = state.sinceOverflow < OVERFLOW_MEMORY ? state.overflows : 0
+  return {
+    exponents,
+    isLooking: isRedone || amaxes.some((amax, part) => isUnseen(amax, exponents[part]!, isExact)),
+    sinceGrowth: isGrowing ? 0 : state.sinceGrowth + 1,
+    overflows: remembered + (hasOverflowed ? 1 : 0),
+    sinceOverflow: hasOverflowed ? 0 : state.sinceOverflow + 1,
   }
-  if (amax === 0) return { ...next, exponent }
-  const target = targetExponent(amax)
-  if (exponent === undefined || target < exponent) return { ...next, exponent: target }
-  if (target > exponent && next.sinceGrowth >= GROWTH_INTERVAL) {
-    return { ...next, exponent: exponent + 1, sinceGrowth: 0 }
-  }
-  return { ...next, exponent }
+}
+
+/**
+ * | largest value, scaled | next exponent |
+ * |---|---|
+ * | above 2¹¹ | lands it there again |
+ * | 1 … 2¹¹ | the same; one more every 16 exchanges, up to 2¹⁰ |
+ * | below 1, as fp32 shows it | lands it at 2¹¹ |
+ * | below 1, as fp16 shows it | the same: the next exchange shows it in fp32 |
+ */
+function nextExponent(
+  exponent: number,
+  amax: number,
+  { isExact, isGrowing }: { readonly isExact: boolean; readonly isGrowing: boolean },
+): number {
+  const scaled = amax * 2 ** exponent
+  if (scaled > 2 ** TARGET_EXPONENT || (scaled < LEAST_SCALED && isExact)) return findExponent(amax)
+  const hasRoom = scaled >= LEAST_SCALED && scaled <= 2 ** (TARGET_EXPONENT - 1)
+  return isGrowing && hasRoom ? Math.min(EXPONENT_LIMIT, exponent + 1) : exponent
+}
+
+/** Of nothing but zeros the largest exponent: whatever comes then is seen, or overflows and is repeated. */
+function findExponent(amax: number): number {
+  return amax > 0 ? targetExponent(amax) : EXPONENT_LIMIT
+}
+
+/** Whether a part is too small for its exponent: also for good, where the largest one there is does not suffice. */
+function isUnseen(amax: number, exponent: number, isExact: boolean): boolean {
+  if (amax === 0) return !isExact && exponent < EXPONENT_LIMIT
+  return amax * 2 ** exponent < LEAST_SCALED
 }
 
 /**

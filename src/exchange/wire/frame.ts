@@ -5,7 +5,7 @@ import type { WireType } from '../plan/scale.js'
 export const HEADER_BYTES = 48
 const MAGIC = 0x44534358 // DSCX
 const VERSION = 1
-const WIRE_TYPES: readonly WireType[] = ['fp32', 'fp16', 'bf16']
+const WIRE_TYPES: readonly WireType[] = ['fp32', 'fp16']
 
 /** What a frame says about its payload. Two ranks that disagree on any of it are out of step. */
 export interface FrameHeader {

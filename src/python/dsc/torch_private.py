@@ -6,7 +6,8 @@ A newer PyTorch that moves one of these breaks this file only.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +125,40 @@ def sequence_number_of(node: torch.autograd.graph.Node) -> int | None:
     """The number of a node; None for one that accumulates a gradient and belongs to no forward."""
     number = int(node._sequence_nr())
     return None if number >= _ACCUMULATE else number
+
+
+def multiply_each(parts: Sequence[torch.Tensor], factors: Sequence[float], out: Sequence[torch.Tensor]) -> None:
+    """Writes each part times its factor to its place; where the places are the parts themselves, in place."""
+    if out is parts:
+        torch._foreach_mul_(list(parts), list(factors))
+    else:
+        torch._foreach_copy_(list(out), torch._foreach_mul(list(parts), list(factors)))
+
+
+def largest_magnitudes(parts: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Of each part the largest magnitude, NaN where there is one in it: on a GPU by one kernel for many parts."""
+    if parts[0].is_cuda:
+        return list(torch._foreach_norm(list(parts), float("inf")))
+    bounds = [torch.aminmax(part) for part in parts]  # faster than norms are here
+    return [torch.maximum(-low, high) for low, high in bounds]
+
+
+def keep_busy(device: torch.device, microseconds: float) -> None:
+    """Gives the device's current stream a kernel that does nothing for about so long."""
+    with torch.cuda.device(device):
+        cycles = microseconds * 1e-3 * _clock_khz(device)
+        torch.cuda._sleep(int(cycles))
+
+
+@functools.cache
+def _clock_khz(device: torch.device) -> int:
+    return int(getattr(torch.cuda.get_device_properties(device), "clock_rate", 2_000_000))
+
+
+def clear_last_error(device: torch.device) -> None:
+    """Takes away the error that a failed call of CUDA left: the next kernel would raise it, whoever started it."""
+    with contextlib.suppress(RuntimeError):
+        torch.zeros(1, device=device)
 
 
 def clear_forward_hooks(module: torch.nn.Module) -> None:

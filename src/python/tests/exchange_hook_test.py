@@ -1,6 +1,5 @@
 import os
 import signal
-from dataclasses import replace
 
 import pytest
 import torch
@@ -85,7 +84,7 @@ def _accuracy(rank, ranks):
         # Ranks' values may cancel to within their rounding; what is larger than that must not vanish.
         zeroed = [int(((f == 0) & (e.abs() > 4e-3 * std)).sum()) for f, e, std in zip(found, expected, stds)]
         assert not any(zeroed), f"step {step}: zeroed {zeroed}, {state._groups}"
-    wires = {group: scale.exponent for group, scale in state._groups.items()}
+    wires = {group: scale.exponents for group, scale in state._groups.items()}
     return errors, wires
 
 
@@ -115,20 +114,22 @@ def _overflow(rank):
     expected = [draw(0, 3, stds), draw(1, 3, stds)]
     expected[1][0][5, 5] = 1e6
     exact = torch.equal(found[0], (expected[0][0] * 0.5 + expected[1][0] * 0.5))
-    dropped = {key: before[key].exponent - state._groups[key].exponent for key in before}
+    looking = sorted(key for key in before if state._groups[key].is_looking)
     others = max(
         ((f - (a + b) / 2).norm() / ((a + b) / 2).norm()).item()
         for f, a, b in list(zip(found, expected[0], expected[1]))[1:]
     )
-    return exact, state.redone, dropped, others, run_products(ddp, rank, 4, stds)[0].isfinite().all().item()
+    run_products(ddp, rank, 4, stds)
+    are_as_before = [state._groups[key].exponents == before[key].exponents for key in before]
+    return exact, state.redone, looking, others, are_as_before
 
 
 def test_an_overflow_repeats_that_bucket_in_fp32_and_the_step_is_not_lost():
-    for exact, redone, dropped, others, goes_on in run_ranks(2, _overflow):
-        assert exact and redone == 1 and goes_on
+    for exact, redone, looking, others, are_as_before in run_ranks(2, _overflow):
+        assert exact and redone == 1
         assert others <= 5e-4
-        assert sorted(drop for key, drop in dropped.items() if 0 in key) == [10]
-        assert all(drop <= 1 for key, drop in dropped.items() if 0 not in key)
+        assert [0 in key for key in looking] == [True]  # that bucket alone is in fp32 once more
+        assert all(are_as_before)  # one spike says nothing of the values after it
 
 
 def _overflow_among(rank, ranks, is_device, has_group):
@@ -161,20 +162,50 @@ def test_several_overflows_in_one_step_are_all_repeated(ranks, is_device, has_gr
         assert state == results[0][2] and sums == results[0][3]
 
 
-def _bf16(rank, ranks):
-    stds = [1e-3] * len(SHAPES)
+SERIES = [1.0] * 3 + [1e20] * 5 + [1.0] * 4 + [1e-10] * 4 + [1e-25] * 4 + [1e15, 1.0, 1.0, 1.0]
+
+
+def _series(rank, ranks, is_device):
+    """Relative errors by step, of the worst parameter, as sizes explode, fall and spike."""
     ddp, state = wrap(Products(SHAPES))
-    for step in range(3):
-        run_products(ddp, rank, step, stds)
-    state._groups = {key: replace(scale, half_type="bf16") for key, scale in state._groups.items()}
-    found, expected = run_products(ddp, rank, 3, stds), mean_of(ranks, 3, stds)
-    return max(((f - e).norm() / e.norm()).item() for f, e in zip(found, expected))
+    if is_device:
+        state._carrier = DeviceCarrier(None)
+    errors = []
+    for step, size in enumerate(SERIES):
+        found = run_products(ddp, rank, step, [size] * len(SHAPES))
+        expected = mean_of(ranks, step, [size] * len(SHAPES))
+        errors.append(max(((f / size - e / size).norm() / (e / size).norm()).item() for f, e in zip(found, expected)))
+    return errors
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_buckets_whose_size_jumps_travel_as_bf16(ranks):
-    for error in run_ranks(ranks, _bf16, ranks):
-        assert 1e-3 < error < 4e-3
+@pytest.mark.parametrize("ranks, is_device", [(2, False), (3, False), (2, True)])
+def test_gradients_that_exploded_or_fell_are_right_again_in_the_next_step(ranks, is_device):
+    for errors in run_ranks(ranks, _series, ranks, is_device):
+        imprecise = [step for step, error in enumerate(errors) if error > 5e-4]
+        assert imprecise == [8, 12, 16], errors
+
+
+def _tiny(rank):
+    """Parameters of one bucket whose gradients are 1e-9 of its largest, such as those of attention's key biases."""
+    shapes = [(40, 40), (40,), (40,)]
+    ddp, state = wrap(Products(shapes))
+    errors = []
+    for step in range(4):
+        drawn = []
+        for other in range(2):
+            generator = torch.Generator().manual_seed(step * 100 + other)
+            sized = zip(shapes, (1, 1e-9, 1e-12))
+            drawn.append([torch.randn(shape, generator=generator) * std for shape, std in sized])
+        ddp.zero_grad()
+        ddp(drawn[rank]).backward()
+        found = [parameter.grad for parameter in ddp.parameters()]
+        errors.append([((f - (a + b) / 2).norm() / ((a + b) / 2).norm()).item() for f, a, b in zip(found, *drawn)])
+    return errors[-1], [scale.exponents for scale in state._groups.values()]
+
+
+def test_each_parameter_keeps_its_precision_however_small_it_is_beside_others():
+    for errors, exponents in run_ranks(2, _tiny):
+        assert len(exponents) == 1 and 1e-5 < max(errors) < 6e-4, (errors, exponents)
 
 
 def _nan(rank):

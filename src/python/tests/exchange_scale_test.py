@@ -15,17 +15,17 @@ def test_the_scale_does_exactly_what_the_typescript_engine_does():
     for sequence in vectors["sequences"]:
         scale = Scale()
         for step in sequence:
-            scale = advance(scale, step["kind"], step["amax"])
+            scale = advance(scale, step["kind"], step["wireType"], step["amaxes"])
             expected = step["scale"]
-            assert scale.exponent == expected.get("exponent")
-            assert scale.last_amax == expected["lastAmax"]
-            assert (scale.since_growth, scale.jumps, scale.since_jump, scale.half_type) == (
+            assert list(scale.exponents) == expected["exponents"]
+            assert (scale.is_looking, scale.since_growth, scale.overflows, scale.since_overflow) == (
+                expected["isLooking"],
                 expected["sinceGrowth"],
-                expected["jumps"],
-                expected["sinceJump"],
-                expected["halfType"],
+                expected["overflows"],
+                expected["sinceOverflow"],
             )
-            assert plan_wire(scale, 5000, 2) == (step["wire"]["wireType"], step["wire"]["exponent"])
+            wire_type, exponents = plan_wire(scale, 5000, 3)
+            assert (wire_type, list(exponents)) == (step["wire"]["wireType"], step["wire"]["exponents"])
 
 
 def test_the_largest_value_lands_in_the_upper_half_below_2_to_the_11():

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from .carrier import Arrived
-from .run import Run, bounds_of
+from .run import Run, peaks_of
 from .scale import plan_averaging
 
 
@@ -22,7 +22,7 @@ class DeviceCarrier:
 
     def send(self, run: Run, arrived: Arrived) -> None:
         """See `Carrier`."""
-        wire = (run.values * 2.0 ** (run.exponent + self._shift)).to(run.dtype)
+        wire = run.scaled(self._shift)
         work = dist.all_reduce(wire, group=self._group, async_op=True)
         self._pending.append((run, wire, work.get_future(), arrived))
 
@@ -33,9 +33,10 @@ class DeviceCarrier:
             for _, _, future, _ in pending:
                 future.wait()
             # One transfer to the host, not one per bucket.
-            bounds = torch.stack([torch.stack(bounds_of(wire)).float() for _, wire, _, _ in pending]).tolist()
-            for (run, wire, _, arrived), (low, high) in zip(pending, bounds):
-                run.accept(wire, low, high, self._factor)
+            peaks = torch.cat([peaks_of(wire, run.sizes) for run, wire, _, _ in pending]).tolist()
+            for run, wire, _, arrived in pending:
+                own, peaks = peaks[: len(run.sizes)], peaks[len(run.sizes) :]
+                run.accept(wire, own, self._factor)
                 arrived(None)
 
     def end_step(self) -> None:

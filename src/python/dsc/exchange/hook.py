@@ -19,11 +19,11 @@ from .host_carrier import HostCarrier
 from .run import Run
 from .step import Step
 
-STATE_FORMAT = "dsc.exchange.scaled-half/1"
+STATE_FORMAT = "dsc.exchange.scaled-half/2"
 
 
 class ScaledHalf:
-    """State of `scaled_half_hook`: one scale per bucket, and what is under way in this backward pass.
+    """State of `scaled_half_hook`: a scale per parameter, and what is under way in this backward pass.
 
     Args:
         parameters: those of the model, always in the same order (`model.parameters()`).
@@ -75,7 +75,7 @@ class ScaledHalf:
             raise ValueError(f"expected a state of format {STATE_FORMAT}, found {state.get('format')}")
         self.step = state["step"]
         self.redone = state["redone"]
-        self._groups = {tuple(group["parameters"]): scales.Scale(**group["scale"]) for group in state["groups"]}
+        self._groups = {tuple(group["parameters"]): _read_scale(group["scale"]) for group in state["groups"]}
         self._has_resumed = bool(self._groups)
         self._reset()
 
@@ -142,9 +142,9 @@ class ScaledHalf:
             is_redone = any(run.is_redone for run in members)
             self.redone += is_redone
             kind = "redone" if is_redone else "clean"
-            if any(run.amax is None for run in members):
+            if any(run.amaxes is None for run in members):
                 kind = "not finite"
-            self._advance(group, kind, max((run.amax or 0.0) for run in members))
+            self._advance(group, kind, members)
         self.step += 1
         self._steps_seen += 1
 
@@ -157,8 +157,9 @@ class ScaledHalf:
         known = self._groups.get(indices)
         if known is None and self._has_resumed and self._steps_seen == 0:
             return self._plan_resumed_runs(indices, parameters, values)
-        wire_type, exponent = scales.plan_wire(known or scales.Scale(), values.numel(), len(indices))
-        return [Run(indices, values, wire_type, exponent)]
+        wire_type, exponents = scales.plan_wire(known or scales.Scale(), values.numel(), len(indices))
+        sizes = [parameter.numel() for parameter in parameters]
+        return [Run(indices, indices, values, sizes, wire_type, exponents)]
 
     def _plan_resumed_runs(
         self, indices: tuple[int, ...], parameters: Sequence[torch.Tensor], values: torch.Tensor
@@ -166,30 +167,34 @@ class ScaledHalf:
         """DDP's first buckets differ from those it builds after one step, which the saved scales belong to."""
         home = {index: key for key in self._groups for index in key}
         sizes = {key: sum(self._sizes[index] for index in key) for key in self._groups}
-        runs, start = [], 0
-        pieces: list[tuple[tuple[int, ...], int, int]] = []  # group, first value, values
-        for index, parameter in zip(indices, parameters):
+        pieces: list[tuple[tuple[int, ...], list[int]]] = []  # group, its parameters that are neighbours here
+        for index in indices:
             key = home.get(index, (index,))
             if pieces and pieces[-1][0] == key:
-                _, begin, count = pieces.pop()
-                pieces.append((key, begin, count + parameter.numel()))
+                pieces[-1][1].append(index)
             else:
-                pieces.append((key, start, parameter.numel()))
-            start += parameter.numel()
-        for key, begin, count in pieces:
+                pieces.append((key, [index]))
+        runs, start = [], 0
+        for key, members in pieces:
+            counts = [self._sizes[index] for index in members]
             known = self._groups.get(key, scales.Scale())
-            wire_type, exponent = scales.plan_wire(known, sizes.get(key, count), len(key))
-            runs.append(Run(key, values[begin : begin + count], wire_type, exponent))
+            wire_type, exponents = scales.plan_wire(known, sizes.get(key, sum(counts)), len(key))
+            own = [exponents[key.index(index)] for index in members] if exponents else ()
+            runs.append(Run(key, members, values[start : start + sum(counts)], counts, wire_type, own))
+            start += sum(counts)
         return runs
 
-    def _advance(self, group: tuple[int, ...], kind: str, amax: float) -> None:
+    def _advance(self, group: tuple[int, ...], kind: str, members: list[Run]) -> None:
         # Step 0 is not remembered: DDP builds its final buckets after it.
-        if group in self._groups:
-            self._groups[group] = scales.advance(self._groups[group], kind, amax)
-        elif self._steps_seen > 0:
-            members = set(group)
-            self._groups = {key: value for key, value in self._groups.items() if members.isdisjoint(key)}
-            self._groups[group] = scales.advance(scales.Scale(), kind, amax)
+        if group not in self._groups and self._steps_seen == 0:
+            return
+        known = self._groups.get(group, scales.Scale())
+        found = {index: amax for run in members for index, amax in zip(run.parameters, run.amaxes or ())}
+        amaxes = [found.get(index, 0.0) for index in group]  # of none, where one is not finite
+        if group not in self._groups:
+            own = set(group)
+            self._groups = {key: value for key, value in self._groups.items() if own.isdisjoint(key)}
+        self._groups[group] = scales.advance(known, kind, members[0].wire_type, amaxes)
 
     def _check_agreement(self, device: torch.device) -> None:
         own = zlib.crc32(json.dumps(self.state_dict(), sort_keys=True).encode())
@@ -200,6 +205,10 @@ class ScaledHalf:
         odd = [rank for rank, value in enumerate(found) if value != found[0]]
         if odd:
             raise ExchangeMismatch(f"after step {self.step} the scales of ranks {odd} differ from those of rank 0")
+
+
+def _read_scale(saved: dict[str, Any]) -> scales.Scale:
+    return scales.Scale(**{**saved, "exponents": tuple(saved["exponents"])})
 
 
 def scaled_half_hook(state: ScaledHalf, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:

@@ -15,7 +15,7 @@ import torch.distributed as dist
 from .buffers import Buffers
 from .carrier import Arrived
 from .in_order import InOrder
-from .run import BLOCK, Run, bounds_of
+from .run import BLOCK, Run, peaks_of
 from .scale import plan_averaging
 
 
@@ -103,20 +103,20 @@ class HostCarrier:
         return True
 
     def _encode(self, run: Run, count: int) -> torch.Tensor:
-        factor = 2.0 ** (run.exponent + self._shift)
         values = run.values
         wire = self._buffers.take(count, run.dtype)
         product = self._buffers.take(BLOCK, torch.float32)
-        for start in range(0, values.numel(), BLOCK):
-            part = values[start : start + BLOCK]
-            wire[start : start + part.numel()].copy_(torch.mul(part, factor, out=product[: part.numel()]))
+        for first, end, exponent in run.spans():
+            factor = 2.0 ** (exponent + self._shift)
+            for start in range(first, end, BLOCK):
+                part = values[start : min(end, start + BLOCK)]
+                wire[start : start + part.numel()].copy_(torch.mul(part, factor, out=product[: part.numel()]))
         self._buffers.give(product)
         wire[values.numel() :].zero_()
         return wire
 
     def _accept(self, run: Run, total: torch.Tensor, arrived: Arrived) -> None:
-        low, high = bounds_of(total)
-        run.accept(total, float(low), float(high), self._factor)
+        run.accept(total, peaks_of(total, run.sizes).tolist(), self._factor)
         arrived(None)
 
 

@@ -18,14 +18,15 @@ import torch.distributed as dist
 from .carrier import Arrived
 from .errors import ExchangeMismatch, PeerLost
 from .host_carrier import HostCarrier
-from .run import Run, bounds_of
+from .run import Run, peaks_of
 from .shared_memory import SharedMemory, name_host
 
 # A rank may be slow for reasons of its own (it evaluates, it saves). A dead one is noticed at once.
 PATIENCE_SECONDS = 1800.0
 # A bucket at a time: ranks wait for one another twice per piece, and sleep meanwhile.
 PIECE_BYTES = 8 << 20
-_FAILED = -1.0  # in place of a largest value
+# What the first rank of a host tells the others with the values of a run.
+_FINITE, _NOT_FINITE, _FAILED = 0.0, 1.0, -1.0
 
 
 class _Passage:
@@ -34,7 +35,7 @@ class _Passage:
     def __init__(self, run: Run, arrived: Arrived) -> None:
         self.run = run
         # What the network fills. `run` says that it is here only when all ranks of the host can know.
-        self.travelling = Run(run.group, run.values, run.wire_type, run.exponent)
+        self.travelling = Run(run.group, run.parameters, run.values, run.sizes, run.wire_type, run.exponents)
         self.arrived = arrived
         self.is_through = threading.Event()  # of the network, or it failed on the way
         self.error: Exception | None = None
@@ -129,13 +130,16 @@ class TwoLevelCarrier:
         if isinstance(error, PeerLost):
             return error  # a neighbour is gone: nobody to share with
         run, found = passage.run, passage.travelling
-        is_here = error is None and (found.amax is not None or found.wire_type == "fp32")
-        amax = _FAILED if error else math.nan if found.amax is None else found.amax
-        # The others learn by how much comes whether it fits half precision, and by what comes with it how large it is.
-        amax = self._down.broadcast(run.values if is_here or not self._is_first else run.values[:0], amax)
-        if amax == _FAILED:
+        is_here = error is None and (found.amaxes is not None or found.wire_type == "fp32")
+        note = _FAILED if error else _NOT_FINITE if found.amaxes is None else _FINITE
+        # The others learn by how much comes whether it fits half precision, and then how large its parts are.
+        note = self._down.broadcast(run.values if is_here or not self._is_first else run.values[:0], note)
+        if note == _FAILED:
             return error or PeerLost(0, "the exchange of its host's first rank with other hosts failed")
-        run.amax = None if math.isnan(amax) else amax
+        if note == _FINITE:
+            amaxes = torch.tensor(found.amaxes or [0.0] * len(run.sizes))
+            self._down.broadcast(amaxes)
+            run.amaxes = amaxes.tolist()
         run.is_here = True
         return None
 
@@ -166,9 +170,8 @@ def open_two_levels(device: torch.device) -> Callable[[dist.ProcessGroup | None]
 
 
 def _accept_alone(run: Run) -> None:
-    low, high = bounds_of(run.values)
-    peak = max(-float(low), float(high))
-    run.amax = peak if math.isfinite(peak) else None
+    amaxes = peaks_of(run.values, run.sizes).tolist()
+    run.amaxes = amaxes if all(map(math.isfinite, amaxes)) else None
     run.wire_type = "fp32"  # nothing was rounded
 
 
