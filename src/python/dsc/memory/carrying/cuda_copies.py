@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from ...torch_private import clear_last_error
+from ..plan.runnable_plan import PlanError
 from .copies import CopyHandle, OnLate
 
 
@@ -27,7 +29,7 @@ class CudaCopies:
         self._out = torch.cuda.Stream(device)
         self._in = torch.cuda.Stream(device)
         self._registered: dict[
-            int, weakref.finalize[[int], torch.UntypedStorage]
+            int, weakref.finalize[..., torch.UntypedStorage]
         ] = {}  # address → finalizer of a pinned arena
         self._waits: list[
             tuple[torch.cuda.Event, torch.cuda.Event, OnLate]
@@ -43,10 +45,14 @@ class CudaCopies:
         with torch.cuda.device(self._device):
             status = torch.cuda.cudart().cudaHostRegister(address, length, _PORTABLE)
         if int(status) != 0:
-            raise MemoryError(f"cudaHostRegister refused {length} bytes (status {int(status)})")
+            clear_last_error(self._device)
+            raise PlanError(
+                f"CUDA cannot pin {length} bytes of host memory (cudaHostRegister: status {int(status)}): raise "
+                "`ulimit -l`, give the container more memory, or plan with a larger --budget"
+            )
         # Also when nobody closes: memory that is freed while registered stays locked, and its pages unusable.
         # A storage's Python object lives as long as the storage itself, also when only views of it are left.
-        finalizer = weakref.finalize(arena.untyped_storage(), torch.cuda.cudart().cudaHostUnregister, address)
+        finalizer = weakref.finalize(arena.untyped_storage(), _unpin, address, (self._out, self._in))
         finalizer.atexit = False
         self._registered[address] = finalizer
         return arena[start : start + size]
@@ -65,13 +71,13 @@ class CudaCopies:
 
     def start_out(self, host: torch.Tensor, device_bytes: torch.Tensor) -> CopyHandle:
         """See `Copies`."""
-        _refuse_capture()
+        refuse_capture()
         self._out.wait_event(self._now())
         return self._copy(self._out, host, device_bytes)
 
     def start_in(self, device_bytes: torch.Tensor, host: torch.Tensor, after: CopyHandle = None) -> CopyHandle:
         """See `Copies`."""
-        _refuse_capture()
+        refuse_capture()
         self._in.wait_event(self._now())  # the slot's last reader has been queued before this instant
         if after is not None:
             self._in.wait_event(after)
@@ -79,7 +85,7 @@ class CudaCopies:
 
     def wait(self, copy: CopyHandle, on_late: OnLate | None = None, stream: Any = None) -> None:
         """See `Copies`."""
-        _refuse_capture()
+        refuse_capture()
         stream = stream or self.stream()
         if on_late is not None and not copy.query():
             reached = torch.cuda.Event(enable_timing=True)
@@ -125,6 +131,13 @@ class CudaCopies:
         return event
 
 
+def _unpin(address: int, streams: tuple[torch.cuda.Stream, ...]) -> None:
+    """Unlocks memory once no copy of an executor that went in the middle of a step touches it any more."""
+    for stream in streams:
+        stream.synchronize()
+    torch.cuda.cudart().cudaHostUnregister(address)
+
+
 # Pinned for the contexts of all devices (cudaHostRegisterPortable).
 _PORTABLE = 1
 
@@ -134,8 +147,8 @@ def is_captured(tensor: torch.Tensor) -> bool:
     return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
-def _refuse_capture() -> None:
-    """A captured copy would be replayed without the plan, on memory that has other owners by then.
+def refuse_capture() -> None:
+    """Refuses what may not happen during a capture: to ask an event, or to copy what a replay would copy without plan.
 
     Raises:
         RuntimeError: a CUDA graph is being captured.

@@ -17,6 +17,7 @@ from ..plan.plannable import refuse_parted, refuse_sharded
 from ..plan.runnable_plan import PlanError, PlanSource, RunnablePlan
 from ..reuse.split_gradients import SplitGradients
 from .copies import Copies
+from .cuda_copies import refuse_capture
 from .host_side import HostSide
 from .recompute import RecomputedBlocks
 from .replanner import Replanner
@@ -82,6 +83,7 @@ class Offload:
         model: whose parameters the plan moves.
         profile: what the plan was made from, to make it again.
         replan_every: steps between two plans.
+        host: memory on the host that executors of one model take turns with; by default its own.
 
     Raises:
         PlanError: the plan cannot be carried out here.
@@ -97,11 +99,13 @@ class Offload:
         model: torch.nn.Module | None = None,
         profile: str | os.PathLike[str] | None = None,
         replan_every: int = 50,
+        host: HostSide | None = None,
     ) -> None:
         self.runnable = RunnablePlan(plan, has_model=model is not None)
         if model is not None:
             (refuse_sharded if self.runnable.moves_parameters else refuse_parted)(model)
-        self.host = HostSide(host_limit_bytes, copies)
+        self.host = HostSide(host_limit_bytes, copies) if host is None else host
+        self._is_host_shared = host is not None
         self.run = RunCounts()
         self.is_closed = False
         self.model = model
@@ -150,6 +154,8 @@ class Offload:
         return self.host.open_homes(self.model, self.runnable).parameters
 
     def __enter__(self) -> Offload:
+        if self.host.is_cuda:
+            refuse_capture()
         self._check_ready()
         self._end_step()
         self._live_graphs = [handles for handles in self._live_graphs if len(handles) > 0]
@@ -213,7 +219,8 @@ class Offload:
         self.is_closed = True
         if self._replanner is not None:
             self._replanner.close()
-        self.host.close()
+        if not self._is_host_shared:
+            self.host.close()
         if self._report_path:
             with open(self._report_path, "w", encoding="utf-8") as file:
                 json.dump(written, file, indent=2)
@@ -242,8 +249,8 @@ class Offload:
 
     def open_arena(self, device: torch.device) -> None:
         """What the first tensor that moves needs: queues on its device, and the host arena."""
-        is_first = self.host.open_arena(device, self.runnable.host_bytes)
-        if is_first and self.host.is_cuda and self._report_path:
+        is_new = self.host.open_arena(device, self.runnable.host_bytes)
+        if is_new and self.host.is_cuda and self._report_path:
             torch.cuda.reset_peak_memory_stats(self.host.device)  # the report is of the steps under the plan
 
     def _check_ready(self) -> None:
@@ -254,8 +261,10 @@ class Offload:
         homes = self.host.homes
         if homes is None and self.runnable.moves_parameters:
             raise PlanError("the plan moves parameters to the host: give the optimizer executor.host_parameters()")
-        if self.host.arena is None and self.runnable.moves:
-            self.host.check(self.runnable.host_bytes)
+        if self.runnable.moves:
+            self.host.check_arena(self.runnable.host_bytes)
+            if self.model is not None:  # else the first tensor that moves says where it is
+                self.open_arena(next(self.model.parameters()).device)
         if homes is not None and homes.has_gradients:
             raise PlanError("the last step's gradients were not taken: call end_step() after backward")
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+CGROUP = "/sys/fs/cgroup"
+MEMINFO = "/proc/meminfo"
+
 
 def free_host_bytes() -> int:
     """Bytes of host memory that are free for this process."""
@@ -11,7 +14,7 @@ def free_host_bytes() -> int:
     used = _cgroup("memory.current", "memory/memory.usage_in_bytes")
     free = _meminfo("MemAvailable")
     if limit is not None and used is not None:
-        free = min(free, max(0, limit - used))
+        free = min(free, max(0, limit - max(0, used - _page_cache_bytes())))
     return free
 
 
@@ -22,9 +25,22 @@ def total_host_bytes() -> int:
     return total if limit is None else min(total, limit)
 
 
+def _page_cache_bytes() -> int:
+    """Bytes of the control group's memory that hold files, such as the data set: the kernel takes them back at need."""
+    for name in ("memory.stat", "memory/memory.stat"):
+        try:
+            with open(os.path.join(CGROUP, name), encoding="ascii") as file:
+                stat = dict(line.split() for line in file)
+        except (OSError, ValueError):
+            continue
+        # The first version counts groups below this one under the names with `total_`.
+        return sum(int(stat.get(f"total_{list_}", stat.get(list_, 0))) for list_ in ("inactive_file", "active_file"))
+    return 0
+
+
 def _meminfo(name: str) -> int:
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
+        with open(MEMINFO, encoding="ascii") as file:
             for line in file:
                 if line.startswith(name + ":"):
                     return int(line.split()[1]) * 1024
@@ -36,7 +52,7 @@ def _meminfo(name: str) -> int:
 def _cgroup(*names: str) -> int | None:
     for name in names:
         try:
-            with open(os.path.join("/sys/fs/cgroup", name), encoding="ascii") as file:
+            with open(os.path.join(CGROUP, name), encoding="ascii") as file:
                 text = file.read().strip()
             if text.isdigit() and int(text) < 1 << 60:
                 return int(text)

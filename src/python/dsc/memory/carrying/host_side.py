@@ -47,9 +47,12 @@ class HostSide:
         return self._arena
 
     def open_arena(self, device: torch.device, size_bytes: int) -> bool:
-        """Opens the arena, and the queues of `device`. False if it was open."""
+        """Opens the arena, and the queues of `device`. False if it was open, and large enough."""
         if self._arena is not None:
-            return False
+            if self._arena.nbytes >= size_bytes:
+                return False
+            self.copies.close()  # a step that failed may have left copies under way
+            self.drop_arena()
         self._open_copies(device)
         with without_modes():
             self._arena = self.copies.pinned(size_bytes)
@@ -68,9 +71,15 @@ class HostSide:
             self.homes = HostParameters(model, plan.raw, self.copies)
         return self.homes
 
-    def check(self, needed_bytes: int) -> None:
-        """Refuses what would take more host memory than is permitted."""
-        limit = self._limit_bytes if self._limit_bytes is not None else int(HOST_SHARE * free_host_bytes())
+    def check_arena(self, size_bytes: int) -> None:
+        """Refuses an arena that would take more host memory than is permitted."""
+        if self._arena is None or self._arena.nbytes < size_bytes:
+            self.check(size_bytes, own_bytes=0 if self._arena is None else self._arena.nbytes)
+
+    def check(self, needed_bytes: int, own_bytes: int = 0) -> None:
+        """Refuses what would take more host memory than is permitted, once `own_bytes` of it are given back."""
+        free = free_host_bytes() + own_bytes
+        limit = self._limit_bytes if self._limit_bytes is not None else int(HOST_SHARE * free)
         if needed_bytes > limit:
             raise PlanError(
                 f"the plan needs {needed_bytes} bytes of host memory, {limit} are permitted here "

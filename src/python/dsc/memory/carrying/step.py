@@ -21,7 +21,7 @@ from .run_counts import RunCounts
 from .stash import Handle, Stash, check_version, is_plain
 
 # What autograd keeps: a tensor with its sequence number and version, or what stands for one that moves.
-_Packed: TypeAlias = tuple[int, torch.Tensor, int] | Handle | ParameterHandle
+_Packed: TypeAlias = tuple[int, torch.Tensor, int] | Handle | ParameterHandle | torch.Tensor
 
 
 class Step:
@@ -87,6 +87,8 @@ class Step:
     def pack(self, tensor: torch.Tensor) -> _Packed:
         """What autograd keeps in place of a tensor that it saves."""
         sequence = self.sequence
+        if self._is_of_checkpoint(tensor, sequence):
+            return tensor
         self.sequence += 1
         packed: Handle | ParameterHandle | None = self._stash(tensor, sequence) if self.is_planned else None
         if self.homes is not None and packed is None:
@@ -98,6 +100,8 @@ class Step:
 
     def unpack(self, packed: _Packed) -> torch.Tensor:
         """The tensor that autograd saved."""
+        if isinstance(packed, torch.Tensor):
+            return packed
         with self._lock:
             tensor = self._unpack(packed)
             sequence = packed[0] if isinstance(packed, tuple) else packed.sequence
@@ -115,7 +119,13 @@ class Step:
                 self._run.sums["reusedMaps"] += 1
             return space
 
-    def _unpack(self, packed: _Packed) -> torch.Tensor:
+    def _is_of_checkpoint(self, tensor: torch.Tensor, sequence: int) -> bool:
+        """Whether it is an empty tensor that no plan counts: torch.utils.checkpoint up to 2.11 saves one per block."""
+        if tensor.numel() > 0:
+            return False
+        return sequence >= self.plan.pack_count or _sign(tensor) != self.plan.signatures[sequence]
+
+    def _unpack(self, packed: tuple[int, torch.Tensor, int] | Handle | ParameterHandle) -> torch.Tensor:
         self.has_run_backward = True
         position = self.position
         self.position += 1
@@ -247,8 +257,9 @@ class Step:
         if stash.device_storage is not None and stash.device is not None:
             tensor = handle.view(stash.device_storage, stash.device)
         else:
-            if stash.copy_in is None:
-                self._start_in(stash)
+            if stash.copy_in is None:  # late, or not planned: on the stream that the memory is taken and given back on
+                with self.copies.on(self.stream):
+                    self._start_in(stash)
             storage = stash.move["storage"]
             self.copies.wait(stash.copy_in, lambda late_us: self._run.late(storage, late_us))
             assert stash.reload is not None

@@ -19,10 +19,16 @@ from .observer import Observer, PeakMemory, run_observed
 from .profiler import tensors_in
 
 
+def counts_peaks(device: torch.device) -> bool:
+    """Whether a device says how much of its memory was taken at most."""
+    return device.type == "cuda"
+
+
 class FirstSteps:
     """Runs a step, on a GPU two, with saved tensors on the host: with about the least memory, and slowly.
 
-    The first is recorded. On CPU its times are taken, too; on a GPU it loads kernels, so the second is timed.
+    The first is recorded. On CPU its times are taken, too; on a GPU it loads kernels, so the second is timed, and what
+    the device held at most in it is compared with what the record knows of.
 
     Args:
         model: that is trained.
@@ -33,28 +39,40 @@ class FirstSteps:
         self._held: Any = ()
         self._device = device = next(model.parameters()).device
         self._record = MemoryRecord(model, self._list_held, is_offloading=True, clock=StepClock(device))
-        self._peak = PeakMemory(device) if device.type == "cuda" else None
+        has_peaks = counts_peaks(device)
+        self._peak = PeakMemory(device) if has_peaks else None
         self._timed: TimedStep | None = None
-        self._left = 2 if device.type == "cuda" else 1
+        self._dropped: DroppedTensors | None = None  # of the timed step
+        self._unseen_bytes = 0  # of the device, that the record does not know of
+        self._left = 2 if has_peaks else 1
 
     @property
     def is_complete(self) -> bool:
         """Whether the profile can be made."""
         return self._left == 0
 
-    def run(self, step: Callable[[], torch.Tensor], held: Any) -> torch.Tensor:
+    def run(self, step: Callable[[], torch.Tensor], held: Any, state_bytes: int = 0) -> torch.Tensor:
         """Runs a forward and its backward; gradients are added as always.
 
         Args:
             step: runs the forward and returns the loss.
             held: the tensors that it is given.
+            state_bytes: of optimizers, that lie on the device and are counted elsewhere.
 
         Returns:
             The loss, without its graph.
         """
         self._held = held
+        observer = self._next_observer()
         try:
-            return run_observed(self._next_observer(), step)
+            if self._peak is None or observer is self._record:
+                return run_observed(observer, step)
+            self._peak.begin()
+            try:
+                return run_observed(observer, step)
+            finally:
+                self._peak.end()
+                self._unseen_bytes = self._count_unseen(self._peak.bytes - state_bytes)
         finally:
             self._held = ()
             self._left -= 1
@@ -72,16 +90,20 @@ class FirstSteps:
                 "dsc memory plan, and train under dsc.memory.offload"
             )
         times = self._record.times if self._timed is None else self._timed.times
-        unseen = 0 if self._peak is None else max(0, self._peak.bytes - self._record.device.peak_bytes)
-        measured = Measured([times], [], keep_dropped(self._record), self._record, None, unseen)
+        measured = Measured([times], [], keep_dropped(self._record), self._record, None, self._unseen_bytes)
         return build_profile(self._model, self._device, measured)
 
     def _next_observer(self) -> Observer:
         if self._record.events:
             kept = {storage_key(tensor) for tensors in self._list_held().values() for tensor in tensors}
-            self._timed = TimedStep(self._model, self._device, DroppedTensors(kept))
+            self._dropped = DroppedTensors(kept)
+            self._timed = TimedStep(self._model, self._device, self._dropped)
             return self._timed
         return self._record
+
+    def _count_unseen(self, peak_bytes: int) -> int:
+        assert self._dropped is not None
+        return max(0, peak_bytes - self._dropped.most_device_bytes - self._record.device.peak_bytes)
 
     def _list_held(self) -> dict[str, list[torch.Tensor]]:
         left = [p.grad for p in self._model.parameters() if p.grad is not None]

@@ -9,16 +9,17 @@ import subprocess
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from ...program import find_program
 from ...torch_private import tree_leaves
 from ..carrying.copies import Copies
 from ..carrying.executor import Offload
+from ..carrying.host_side import HostSide
 from ..plan.plan_format import Plan
 from ..plan.plannable import refuse_compiled, refuse_parted
 from ..plan.runnable_plan import PlanError
@@ -67,22 +68,24 @@ class FittedStep:
     Args:
         model: that is trained.
         planner: what makes the plans.
-        options: of the executors.
+        options: of the memory on the host.
     """
 
     def __init__(self, model: torch.nn.Module, planner: _Planner, options: Mapping[str, Any]) -> None:
         self.model = model
         self._planner = planner
-        self._options = options
+        self._host = HostSide(options.get("host_limit_bytes"), options.get("copies"))
         self._first: dict[str, FirstSteps] = {}
         self._profiles: dict[str, dict[str, Any]] = {}
         self._executors: dict[str, Offload] = {}
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
         self._state_bytes = 0
         self._is_told = False
+        self._replanned: set[str] = set()  # shapes that were profiled once more
+        self._unsteady: set[str] = set()  # shapes whose steps differ from one another: they are not planned
         # Bound weakly: the hook is on for as long as the process, the model may go before.
         own = weakref.ref(self)
-        self._handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: _notice(own, optimizer))
+        self._handle = register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: _notice(own, optimizer))
 
     @property
     def plans(self) -> list[Plan]:
@@ -126,6 +129,10 @@ class FittedStep:
         shape = _shape_of(self.model, (inputs, named))
         if self._is_new(shape):
             return self._run_first(shape, run, held=(inputs, named))
+        if shape in self._unsteady:
+            loss = run()
+            torch.autograd.backward(loss)
+            return loss.detach()
         executor = self._executor_of(shape)
         with executor:
             loss = run()
@@ -140,6 +147,7 @@ class FittedStep:
         for executor in self._executors.values():
             executor.close()
         self._executors.clear()
+        self._host.close()
 
     def _is_new(self, shape: str) -> bool:
         """Whether a shape's steps are still to be seen, for a plan: once more where the model has changed."""
@@ -147,11 +155,24 @@ class FittedStep:
         if executor is not None and executor.needs_profile:
             self._executors.pop(shape).close()
             self._profiles.pop(shape, None)
-        return shape not in self._profiles and len(self._profiles) < MOST_PLANS
+            if shape in self._replanned:
+                self._give_up(shape, executor.last_miss)
+            self._replanned.add(shape)
+        is_known = shape in self._profiles or shape in self._unsteady
+        return not is_known and len(self._profiles) < MOST_PLANS
+
+    def _give_up(self, shape: str, why: str | None) -> None:
+        self._unsteady.add(shape)
+        warnings.warn(
+            f"steps with batches of one shape differ from one another ({why}): what they save depends on the data. "
+            "They run without a plan from here on, and may take more memory than the budget. Pad what varies, or "
+            "leave it out of what step() runs.",
+            stacklevel=4,
+        )
 
     def _run_first(self, shape: str, run: Callable[[], torch.Tensor], held: Any) -> torch.Tensor:
         first = self._first.pop(shape, None) or FirstSteps(self.model)
-        loss = first.run(run, held)
+        loss = first.run(run, held, self._state_bytes)
         if first.is_complete:
             self._profiles[shape] = first.write()
             self._executor_of(shape)  # a budget that nothing fits is told now
@@ -164,7 +185,7 @@ class FittedStep:
             return self._executor_of_most()
         if shape not in self._executors:
             plan = self._planner.plan(self._profiles[shape], self._state_bytes)
-            self._executors[shape] = Offload(plan, model=self.model, **self._options)
+            self._executors[shape] = Offload(plan, model=self.model, host=self._host)
         executor = self._executors[shape]
         executor.run.is_told = self._is_told
         return executor
@@ -186,20 +207,32 @@ class FittedStep:
 
     def _count_state(self) -> None:
         """Plans again when an optimizer has made its state, which it does in its first step."""
-        optimizers = [found for found in (own() for own in self._optimizers) if found is not None]
-        state = {id(t): t.nbytes for o in optimizers for t in tensors_in(list(o.state.values()))}
-        device = next(self.model.parameters()).device
-        size = (
-            sum(state.values())
-            if all(t.device == device for o in optimizers for t in tensors_in(list(o.state.values())))
-            else 0
-        )
+        size = self._state_bytes_of([found for found in (own() for own in self._optimizers) if found is not None])
         if size == self._state_bytes:
             return
         self._state_bytes = size
         for executor in self._executors.values():
             executor.close()
         self._executors.clear()
+
+    def _state_bytes_of(self, optimizers: Sequence[torch.optim.Optimizer]) -> int:
+        """What optimizers keep on the model's device; some numbers of theirs are always on the host."""
+        device = next(self.model.parameters()).device
+        found = [tensor for optimizer in optimizers for tensor in tensors_in(list(optimizer.state.values()))]
+        return sum({id(tensor): tensor.nbytes for tensor in found if tensor.device == device}.values())
+
+    def _notice(self, optimizer: torch.optim.Optimizer) -> None:
+        """Takes down an optimizer of the model before its step. One that was resumed has its state by then."""
+        known = [own() for own in self._optimizers]
+        parameters = set(self.model.parameters())
+        if any(one is optimizer for one in known) or not any(
+            parameter in parameters for group in optimizer.param_groups for parameter in group["params"]
+        ):
+            return
+        self._optimizers.append(weakref.ref(optimizer))
+        seen = self._state_bytes_of([optimizer])  # as memory that nobody knew of, in the profiles made so far
+        for profile in self._profiles.values():
+            profile["nonTorchBytes"] = max(0, profile["nonTorchBytes"] - seen)
 
 
 class _Planner:
@@ -225,11 +258,8 @@ class _Planner:
 
 def _notice(own: weakref.ref[FittedStep], optimizer: torch.optim.Optimizer) -> None:
     step = own()
-    if step is None or any(known() is optimizer for known in step._optimizers):
-        return
-    parameters = set(step.model.parameters())
-    if any(parameter in parameters for group in optimizer.param_groups for parameter in group["params"]):
-        step._optimizers.append(weakref.ref(optimizer))
+    if step is not None:
+        step._notice(optimizer)
 
 
 def _has_grads(model: torch.nn.Module) -> bool:

@@ -47,6 +47,8 @@ class DroppedTensors:
     def __init__(self, keep: Container[int]) -> None:
         self._keep = keep
         self._room = free_host_bytes() // 2
+        self._device_bytes = 0
+        self.most_device_bytes = 0  # of copies that the host had no room for
         self._copies: weakref.WeakValueDictionary[tuple[int, int], torch.Tensor] = weakref.WeakValueDictionary()
         self._alive: weakref.WeakValueDictionary[int, torch.UntypedStorage] = weakref.WeakValueDictionary()
 
@@ -67,12 +69,18 @@ class DroppedTensors:
         source = flat_bytes(storage, tensor.device)
         if tensor.device.type == "cpu" or source.nbytes > self._room:
             copy = source.clone()
+            self._take_device(copy.nbytes)
+            weakref.finalize(copy, self._take_device, -copy.nbytes).atexit = False
         else:
             copy = source.cpu()
             self._room -= copy.nbytes
             weakref.finalize(copy, self._give_room, copy.nbytes).atexit = False
         self._copies[key] = copy
         return copy
+
+    def _take_device(self, size: int) -> None:
+        self._device_bytes += size
+        self.most_device_bytes = max(self.most_device_bytes, self._device_bytes)
 
     def _give_room(self, size: int) -> None:
         self._room += size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import gc
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -13,9 +14,12 @@ from typing import Any, TypeAlias
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from ...torch_private import clear_forward_hooks
+from ...torch_private import clear_forward_hooks, keep_busy
+from ..carrying.cuda_copies import CudaCopies
 from .dropped import Dropped, DroppedTensors
 from .segments import Segments, only_of
+
+HEAD_START_US = 1000.0  # longer than Python takes to launch what lies between two saved tensors
 
 StepTimes: TypeAlias = dict[tuple[Any, str], float]  # (segment, "fwd" | "bwd") → microseconds
 
@@ -26,20 +30,30 @@ class StepClock:
     def __init__(self, device: torch.device) -> None:
         self.is_cuda = device.type == "cuda"
         self.marks: list[tuple[Any, Any]] = []
+        self._device = device
 
     def mark(self, what: Any) -> None:
         """Takes down the present instant, and what begins with it."""
         if self.is_cuda:
             event = torch.cuda.Event(enable_timing=True)
-            event.record()
+            event.record(torch.cuda.current_stream(self._device))
             self.marks.append((what, event))
         else:
             self.marks.append((what, time.perf_counter()))
 
+    def get_ahead(self) -> None:
+        """Keeps the device busy while the host queues what is timed next.
+
+        After a copy that the host has waited for, the device is idle: without this the time until the next mark would
+        be that of launching kernels, not that of running them.
+        """
+        if self.is_cuda:
+            keep_busy(self._device, HEAD_START_US)
+
     def read(self) -> list[tuple[Any, float]]:
         """Pairs of (what, microseconds until the next mark)."""
         if self.is_cuda:
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(self._device)
         pairs = zip(self.marks, self.marks[1:])
         if self.is_cuda:
             return [(what, 1e3 * now.elapsed_time(later)) for (what, now), (_, later) in pairs]
@@ -68,10 +82,14 @@ class TimedStep:
         self._clock = StepClock(device)
         self._dropped = dropped
         self._reached: list[int] = []  # segments whose backward has begun
+        self._back: list[Dropped] = []  # to give a copy's host memory back takes longer than many a kernel
+        self._is_collecting = False
         self._hooks = contextlib.ExitStack()
 
     def begin(self) -> None:
         """See `Observer`."""
+        self._is_collecting = gc.isenabled()
+        gc.disable()  # a collection, too: the device would wait for it
         self._segments = Segments(self._model, lambda index: self._clock.mark((index, "fwd")))
         self._clock.mark((0, "fwd"))
         self._hooks.callback(self._segments.close)
@@ -87,12 +105,16 @@ class TimedStep:
         self._hooks.close()
         self._clock.mark(("end", ""))
         self.times = self._clock.sums()
+        self._back.clear()
+        if self._is_collecting:
+            gc.enable()
 
     def _pack(self, tensor: torch.Tensor) -> tuple[int, torch.Tensor | Dropped]:
         if self._dropped is None:
             return self._segments.current, tensor.detach()
         self._clock.mark(("copy", ""))
         dropped = self._dropped.drop(tensor)
+        self._clock.get_ahead()
         self._clock.mark((self._segments.current, "fwd"))
         return self._segments.current, tensor.detach() if dropped is None else dropped
 
@@ -103,7 +125,10 @@ class TimedStep:
             self._reached.append(segment)
         if isinstance(kept, Dropped):
             self._clock.mark(("copy", ""))
+            if kept.host.device.type == "cpu":
+                self._back.append(kept)
             kept = kept.bring_back()
+            self._clock.get_ahead()
             is_new = True
         if is_new:
             self._clock.mark((self._reached[-1], "bwd"))
@@ -181,6 +206,7 @@ def _share_of_parameters(module: torch.nn.Module, inputs: tuple[Any, ...], devic
 
 
 SIZES = (1 << 20, 16 << 20, 128 << 20)
+CUDA_SIZES = (1 << 20, 8 << 20, 32 << 20)  # the largest takes half a millisecond, and twice that much of the device
 
 
 @functools.cache
@@ -200,20 +226,21 @@ def _time_host_copy(size: int) -> float:
 
 def _measure_cuda_copies(device: torch.device) -> dict[str, float]:
     streams = {"out": torch.cuda.Stream(device), "in": torch.cuda.Stream(device)}
-    timed = [_time_cuda_copies(device, size, streams) for size in SIZES]
-    out_gbs, out_latency = _fit([(size, seconds["out"]) for size, seconds in zip(SIZES, timed)])
-    in_gbs, in_latency = _fit([(size, seconds["in"]) for size, seconds in zip(SIZES, timed)])
+    timed = [_time_cuda_copies(device, size, streams) for size in CUDA_SIZES]
+    out_gbs, out_latency = _fit([(size, seconds["out"]) for size, seconds in zip(CUDA_SIZES, timed)])
+    in_gbs, in_latency = _fit([(size, seconds["in"]) for size, seconds in zip(CUDA_SIZES, timed)])
     return {
         "d2hGBs": out_gbs,
         "h2dGBs": in_gbs,
-        "bothGBs": _fit([(2 * size, seconds["both"]) for size, seconds in zip(SIZES, timed)])[0],
+        "bothGBs": _fit([(2 * size, seconds["both"]) for size, seconds in zip(CUDA_SIZES, timed)])[0],
         "copyLatencyUs": max(out_latency, in_latency),
     }
 
 
 def _time_cuda_copies(device: torch.device, size: int, streams: dict[str, torch.cuda.Stream]) -> dict[str, float]:
     """Median seconds of a copy of ``size`` bytes out, in, and of both at once."""
-    host = [torch.empty(size, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+    copies = CudaCopies(device)  # pins as for a plan, and gives back: torch's own pinned memory stays for good
+    host = [copies.pinned(size) for _ in range(2)]
     there = [torch.empty(size, dtype=torch.uint8, device=device) for _ in range(2)]
 
     def go(directions: Sequence[str]) -> None:
@@ -225,11 +252,15 @@ def _time_cuda_copies(device: torch.device, size: int, streams: dict[str, torch.
                 there[1].copy_(host[1], non_blocking=True)
         torch.cuda.synchronize(device)
 
-    return {
-        "out": _median_seconds(lambda: go(["out"])),
-        "in": _median_seconds(lambda: go(["in"])),
-        "both": _median_seconds(lambda: go(["out", "in"])),
-    }
+    try:
+        return {
+            "out": _median_seconds(lambda: go(["out"])),
+            "in": _median_seconds(lambda: go(["in"])),
+            "both": _median_seconds(lambda: go(["out", "in"])),
+        }
+    finally:
+        for arena in host:
+            copies.release(arena)
 
 
 def _median_seconds(copy_once: Callable[[], object], repeats: int = 7) -> float:
