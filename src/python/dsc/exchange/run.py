@@ -111,5 +111,6 @@ def peaks_of(values: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     if len(parts) == len(sizes):
         return found
     peaks = torch.zeros(len(sizes), device=values.device)
-    peaks[torch.tensor([at for at, size in enumerate(sizes) if size > 0], device=values.device)] = found
+    places = [at for at, size in enumerate(sizes) if size > 0]
+    peaks[torch.tensor(places, dtype=torch.int64, device=values.device)] = found
     return peaks
