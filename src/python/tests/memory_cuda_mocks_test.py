@@ -11,7 +11,9 @@ from memory_networks import NETWORKS, loss_of  # noqa: E402
 from memory_tools import make_plan, under  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
-from dsc.memory.carrying import cuda_copies, step  # noqa: E402
+from dsc.memory.carrying import cuda_copies, host_memory, step  # noqa: E402
+from dsc.memory.plan.runnable_plan import PlanError  # noqa: E402
+from dsc.memory.recording.timing import StepClock  # noqa: E402
 
 
 class PretendedCuda:
@@ -73,7 +75,7 @@ class PretendedStream:
         self.cuda.log.append(("wait", self.name, event.name))
 
     def synchronize(self):
-        pass
+        self.cuda.log.append(("synchronize", self.name))
 
 
 class PretendedEvent:
@@ -104,8 +106,62 @@ SECOND = torch.device("cuda", 1)
 def test_memory_is_pinned_for_all_devices_without_opening_the_current_one(cuda):
     queues = cuda_copies.CudaCopies(SECOND)
     queues.release(queues.pinned(10_000))
-    assert cuda.log == [("pin", 1, 1), ("unpin",)]
+    assert cuda.log == [("pin", 1, 1), ("synchronize", "side 0"), ("synchronize", "side 1"), ("unpin",)]
     assert cuda.device_now == 0
+
+
+def test_memory_of_an_executor_that_goes_is_unpinned_after_its_copies(cuda):
+    queues = cuda_copies.CudaCopies(SECOND)
+    arena = queues.pinned(10_000)
+    del queues, arena
+    assert cuda.log[1:] == [("synchronize", "side 0"), ("synchronize", "side 1"), ("unpin",)]
+
+
+def test_memory_that_cannot_be_pinned_is_refused_and_leaves_no_error_behind(cuda, monkeypatch):
+    cleared = []
+    monkeypatch.setattr(cuda, "cudaHostRegister", lambda *of: 2)
+    monkeypatch.setattr(cuda_copies, "clear_last_error", cleared.append)
+    with pytest.raises(PlanError, match="cannot pin 12288 bytes of host memory"):
+        cuda_copies.CudaCopies(SECOND).pinned(10_000)
+    assert cleared == [SECOND]
+
+
+def test_times_are_taken_on_the_stream_of_the_device_that_runs_the_model(cuda):
+    clock = StepClock(SECOND)
+    clock.mark("start")
+    assert cuda.log == [("record", "main 1")]
+
+
+def test_an_empty_tensor_that_no_plan_counts_leaves_the_plan_in_step(tmp_path):
+    """As torch.utils.checkpoint up to 2.11 saves one for each block that a plan recomputes."""
+    make, inputs_of = NETWORKS["gpt"]
+    torch.manual_seed(0)
+    plan, _, _ = make_plan(profile(make(), inputs_of(8), loss=loss_of), tmp_path, "60%")
+    torch.manual_seed(0)
+    model, executor = make(), Offload(plan)
+
+    def save_nothing(module, inputs):
+        torch.empty(0, requires_grad=True).sin()
+
+    model.register_forward_pre_hook(save_nothing)
+    with under(executor):
+        loss = loss_of(model(inputs_of(8)))
+    loss.backward()
+    executor.end_step()
+    assert executor.last_miss is None and executor.counts["plannedSteps"] == 1
+    executor.close()
+
+
+@pytest.mark.parametrize("prefix", ["", "total_"])
+def test_page_cache_counts_as_free_in_a_control_group(tmp_path, monkeypatch, prefix):
+    folder = tmp_path / ("memory" if prefix else "")
+    folder.mkdir(exist_ok=True)
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if prefix else ("memory.max", "memory.current")
+    for name, size in zip(names, (1000, 900)):
+        (folder / name).write_text(f"{size}\n")
+    (folder / "memory.stat").write_text(f"anon 150\n{prefix}inactive_file 500\n{prefix}active_file 250\n")
+    monkeypatch.setattr(host_memory, "CGROUP", str(tmp_path))
+    assert host_memory.free_host_bytes() == 1000 - (900 - 750)
 
 
 def test_copies_follow_the_computation_of_their_own_device_whichever_is_current(cuda):

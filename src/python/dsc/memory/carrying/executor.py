@@ -83,7 +83,7 @@ class Offload:
         model: whose parameters the plan moves.
         profile: what the plan was made from, to make it again.
         replan_every: steps between two plans.
-        host: memory on the host that executors of one model take turns with; by default its own.
+        host: what executors of one model take turns with; by default its own.
 
     Raises:
         PlanError: the plan cannot be carried out here.
@@ -104,8 +104,8 @@ class Offload:
         self.runnable = RunnablePlan(plan, has_model=model is not None)
         if model is not None:
             (refuse_sharded if self.runnable.moves_parameters else refuse_parted)(model)
-        self.host = HostSide(host_limit_bytes, copies) if host is None else host
-        self._is_host_shared = host is not None
+        self.host = host or HostSide(host_limit_bytes, copies)
+        self._is_host_own = host is None
         self.run = RunCounts()
         self.is_closed = False
         self.model = model
@@ -219,7 +219,7 @@ class Offload:
         self.is_closed = True
         if self._replanner is not None:
             self._replanner.close()
-        if not self._is_host_shared:
+        if self._is_host_own:
             self.host.close()
         if self._report_path:
             with open(self._report_path, "w", encoding="utf-8") as file:
@@ -236,21 +236,19 @@ class Offload:
         """
         self._end_step()
         self.host.read_lateness(is_last=True)
-        if peak_bytes is None:
-            is_cuda = self.host.is_cuda
-            peak_bytes = torch.cuda.max_memory_allocated(self.host.device) if is_cuda else self.counts["peakBytes"]
+        if peak_bytes is None and self.host.is_cuda:
+            peak_bytes = torch.cuda.max_memory_allocated(self.host.device)
         homes = self.host.homes
         return self.run.report(
             plan=self.plan["profile"],
-            peak_bytes=peak_bytes,
+            peak_bytes=self.counts["peakBytes"] if peak_bytes is None else peak_bytes,
             host_bytes=self.runnable.host_bytes + (homes.host_bytes if homes is not None else 0),
             device=str(self.host.device or "cpu"),
         )
 
     def open_arena(self, device: torch.device) -> None:
         """What the first tensor that moves needs: queues on its device, and the host arena."""
-        is_new = self.host.open_arena(device, self.runnable.host_bytes)
-        if is_new and self.host.is_cuda and self._report_path:
+        if self.host.open_arena(device, self.runnable.host_bytes) and self.host.is_cuda and self._report_path:
             torch.cuda.reset_peak_memory_stats(self.host.device)  # the report is of the steps under the plan
 
     def _check_ready(self) -> None:
@@ -263,8 +261,8 @@ class Offload:
             raise PlanError("the plan moves parameters to the host: give the optimizer executor.host_parameters()")
         if self.runnable.moves:
             self.host.check_arena(self.runnable.host_bytes)
-            if self.model is not None:  # else the first tensor that moves says where it is
-                self.open_arena(next(self.model.parameters()).device)
+        if self.runnable.moves and self.model is not None:  # else the first tensor that moves says where it is
+            self.open_arena(next(self.model.parameters()).device)
         if homes is not None and homes.has_gradients:
             raise PlanError("the last step's gradients were not taken: call end_step() after backward")
 
@@ -299,6 +297,5 @@ class Offload:
 
 
 def _close(executor: weakref.ref[Offload]) -> None:
-    alive = executor()
-    if alive is not None:
+    if (alive := executor()) is not None:
         alive.close()
