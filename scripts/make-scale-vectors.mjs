@@ -20,7 +20,9 @@ const sequences = Array.from({ length: 20 }, () => {
     const { wireType } = planWire(scale, { elements: 5000, tensors: PARTS })
     const drawn = random()
     const kind = drawn < 0.94 || wireType === 'fp32' ? 'clean' : drawn < 0.97 ? 'redone' : 'not finite'
-    const outcome = { clean: { kind, wireType, amaxes }, redone: { kind, amaxes }, 'not finite': { kind } }[kind]
+    const outcome = { clean: { kind, wireType, amaxes }, redone: { kind, amaxes }, 'not finite': { kind } }[
+      kind
+    ]
     scale = advanceScale(scale, outcome)
     return { kind, wireType, amaxes, scale, wire: planWire(scale, { elements: 5000, tensors: PARTS }) }
   })

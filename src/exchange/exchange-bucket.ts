@@ -48,7 +48,8 @@ export async function exchangeBucket(
   const isWithinHost = network.length === 1 && host.length > 1 // memory carries halves no faster
   const format = wire === 'fp32' || isWithinHost || planned.wireType === 'fp32' ? full : halves
   const amax = await run(format, 0)
-  if (amax !== undefined) return finish(format, scale, { kind: 'clean', wireType: format.wireType, amaxes: [amax] })
+  if (amax !== undefined)
+    return finish(format, scale, { kind: 'clean', wireType: format.wireType, amaxes: [amax] })
   if (format.wireType === 'fp32') return finish(format, scale, { kind: 'not finite' })
   await links.hostWriter?.flushed() // the wire area is written again
   const repeated = await run(full, 1)

@@ -160,7 +160,17 @@ test('gradients that exploded for a while come back with the second ordinary ste
   const plan = planOf(2, 'fp16', [[3000]])
   await withSessions(plan, 'ring', async (sessions) => {
     const errors: number[] = []
-    for (const [step, size] of [1, 1, ...Array<number>(5).fill(1e20), 1, 1, 1, 1e-20, 1e-20, 1e-20].entries()) {
+    for (const [step, size] of [
+      1,
+      1,
+      ...Array<number>(5).fill(1e20),
+      1,
+      1,
+      1,
+      1e-20,
+      1e-20,
+      1e-20,
+    ].entries()) {
       const gradients = makeGradients(plan, step, size)
       const mean = meanOf(gradients, '0.0')
       await runStep(sessions, gradients)
@@ -233,6 +243,5 @@ for (const [at, seed] of SEEDS.entries())
       assert.deepEqual(sessions[0]!.scales(), sessions[1]!.scales())
       assert.deepEqual(gradients[0], gradients[1])
     }
-    if (at === 0)
-      assert.deepEqual([...outcomes].toSorted(), ['clean fp16', 'clean fp32', 'redone fp32'])
+    if (at === 0) assert.deepEqual([...outcomes].toSorted(), ['clean fp16', 'clean fp32', 'redone fp32'])
   })

@@ -116,7 +116,10 @@ function exchangeOnce(state: ScaleState, gradients: Gradients) {
 
 function meanOf(gradients: Gradients, see: (value: number) => number): Float64Array[] {
   return gradients[0]!.map((first, part) =>
-    Float64Array.from(first, (_, at) => gradients.reduce((sum, rank) => sum + see(rank[part]![at]!), 0) / RANKS),
+    Float64Array.from(
+      first,
+      (_, at) => gradients.reduce((sum, rank) => sum + see(rank[part]![at]!), 0) / RANKS,
+    ),
   )
 }
 

@@ -49,7 +49,12 @@ for (const { name, outcome, exponent, isLooking } of [
   { name: 'that is small in fp32 sets it', outcome: shown(2 ** -40), exponent: 51, isLooking: false },
   { name: 'that is large in fp32 sets it', outcome: shown(2 ** 40), exponent: -29, isLooking: false },
   { name: 'of zeros in fp32 makes it the largest', outcome: shown(0), exponent: 117, isLooking: false },
-  { name: 'below what any exponent lifts stays fp32', outcome: shown(2 ** -140), exponent: 117, isLooking: true },
+  {
+    name: 'below what any exponent lifts stays fp32',
+    outcome: shown(2 ** -140),
+    exponent: 117,
+    isLooking: true,
+  },
 ] as const)
   test(`a part ${name}`, () => {
     const next = advanceScale(settled(1), outcome)

@@ -261,8 +261,8 @@ class Offload:
             raise PlanError("the plan moves parameters to the host: give the optimizer executor.host_parameters()")
         if self.runnable.moves:
             self.host.check_arena(self.runnable.host_bytes)
-        if self.runnable.moves and self.model is not None:  # else the first tensor that moves says where it is
-            self.open_arena(next(self.model.parameters()).device)
+            if self.model is not None:  # else the first tensor that moves says where it is
+                self.open_arena(next(self.model.parameters()).device)
         if homes is not None and homes.has_gradients:
             raise PlanError("the last step's gradients were not taken: call end_step() after backward")
 
