@@ -5,7 +5,7 @@ import { existsSync, globSync, statSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { basename, join } from 'node:path'
 import { DSC, timeInTurn } from './harness/processes.mjs'
-import { median, table } from './harness/tables.mjs'
+import { formatTimes, table } from './harness/tables.mjs'
 import { makeNode } from './warm.mjs'
 
 const PACKAGES = 'dist-packages'
@@ -56,14 +56,4 @@ function measureStarts(bench) {
   }
   const calls = Object.fromEntries(Object.entries(commands).map(([name, words]) => [name, { words, cwd }]))
   return timeInTurn(calls, bench.given)
-}
-
-/** Median, range and multiple of the first one's, for each. */
-export function formatTimes(times, what = 'command') {
-  const [base] = [...times.values()].map(median)
-  const rows = [...times].map(([name, ms]) => {
-    const range = `${Math.min(...ms).toFixed(0)} to ${Math.max(...ms).toFixed(0)}`
-    return [name, median(ms).toFixed(1), range, (median(ms) / base).toFixed(2)]
-  })
-  return table([what, 'median, ms', 'fastest to slowest, ms', '× `node -e 0`'], rows)
 }

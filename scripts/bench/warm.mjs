@@ -7,7 +7,7 @@ import pg from 'pg'
 import { startPostgresServer } from '../../dist/testing/postgres-server.js'
 import { DSC as PACKAGE, runTimed, timeInTurn } from './harness/processes.mjs'
 import { makeFiles, writeSettings } from './harness/stores.mjs'
-import { formatTimes } from './start.mjs'
+import { formatTimes } from './harness/tables.mjs'
 
 const DSC = process.env.DSC_BIN ? [process.env.DSC_BIN] : PACKAGE
 const PREPARE = [...DSC, 'prepare', 'data']

@@ -6,9 +6,9 @@ import type { ObjectFacts } from '../../proof/object-facts.js'
 import { planProof } from '../../proof/plan-proof.js'
 import { withRetries } from '../../sources/retry.js'
 import type { Source } from '../../sources/source.js'
+import type { GatewayClient } from './gateway-client.js'
 import { type AskedObject, headersOf, missing } from './object-answer.js'
 import type { ObjectAnswer } from './plan-object-answer.js'
-import type { GatewayClient } from './send-object.js'
 
 /** A source that sends nothing for so long while it is passed through has stalled, ms. */
 const STALL_TIMEOUT_MS = 60_000

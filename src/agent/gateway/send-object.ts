@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { filesDirectory } from '../../cache/cache-layout.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
 import { sendCopyFile } from '../copies/send-copy-file.js'
-import type { GatewayCopies, Located, Pins } from './gateway-copies.js'
+import type { GatewayClient } from './gateway-client.js'
+import type { GatewayCopies, Located } from './gateway-copies.js'
 import { type AskedObject, findAnswer, headersOf } from './object-answer.js'
 import { passThrough } from './pass-through.js'
 
@@ -16,18 +16,10 @@ export interface Sent {
   readonly bytes: number
 }
 
-/** Who asks. */
-export interface GatewayClient {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly pins: Pins
-  /** Makes a signal that aborts when the client or the gateway goes. */
-  readonly untilGone: () => AbortSignal
-}
-
 /**
  * Answers GET and HEAD of an object from wherever it can be read: the ready copy, the arriving one as soon as the
- * object is proven, else its source, from which also what somebody removed from a copy comes. Throws an S3Error before the first byte; what it throws later cuts the answer.
+ * object is proven, else its source, which also sends what somebody removed from a copy. Throws an S3Error before the
+ * first byte; what it throws later cuts the answer.
  */
 export async function sendObject(
   copies: GatewayCopies,
