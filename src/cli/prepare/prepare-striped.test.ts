@@ -12,6 +12,6 @@ for (const { name, copies } of [
   { name: 'whole copies', copies: [whole, whole] },
 ]) {
   test(`countPrepared counts every file of ${name} once`, () => {
-    assert.deepEqual(countPrepared(copies), { files: 4, bytes: 20 })
+    assert.deepEqual(countPrepared(copies), { files: 4, contentBytes: 20 })
   })
 }
