@@ -18,29 +18,29 @@ import type { SampleServers } from './samples/sample-servers.js'
 import { answerSampleTable, answerServeSamples } from './samples/serve-samples.js'
 import type { Route, RouteCall } from './server/agent-server.js'
 
-/** What an agent serves, and what it needs for that. */
+/** Everything that the agent's routes need to answer requests. */
 interface Served {
   readonly cache: Cache
   readonly copies: LocalCopies
   readonly arriving: ArrivingObjects
   readonly metrics: Metrics
   readonly samples: SampleServers
-  /** Folder with lists of samples; undefined: none are kept. */
+  /** Folder for the kept lists of samples; undefined: the agent keeps none. */
   readonly tables: string | undefined
   readonly page: StatusPage
   readonly pageAccess: PageAccess
   readonly refreshMetrics: () => Promise<void>
-  /** Whether other nodes can find this agent: the record has taken its last report. */
+  /** Whether other nodes can find this agent: the record accepted its last report. */
   readonly isReported: () => boolean
   readonly stopping: AbortSignal
   readonly note: (sentence: string) => void
 }
 
 const READ = ['GET', 'HEAD']
-/** A record that takes longer leaves the metrics as they were, ms. */
+/** How long a metrics request waits for the record, in ms; after that, the metrics keep their old values. */
 const METRICS_PATIENCE_MS = 800
 
-/** Everything that an agent answers. Nothing in a path or query ever becomes part of a path on disk. */
+/** Every route of an agent. Nothing in a path or query ever becomes part of a path on disk. */
 export function createRoutes(served: Served): readonly Route[] {
   return [
     ...stateRoutes(served),

@@ -21,15 +21,15 @@ import { type NodeWatch, watchNode } from './watch-node.js'
 
 /** A running agent. */
 export interface Agent {
-  /** URL that other nodes reach it at. */
+  /** URL at which other nodes reach it. */
   readonly url: string
-  /** URL that S3 clients of this machine set as their endpoint; undefined: it has no gateway. */
+  /** URL that S3 clients on this machine set as their endpoint; undefined: the agent has no gateway. */
   readonly gatewayUrl: string | undefined
-  /** Takes no new requests, lets those under way end within 10 s, and leaves the record. */
+  /** Accepts no new requests, gives those under way 10 s to finish, and leaves the record. */
   stop(): Promise<void>
 }
 
-/** What the user sets of the gateway; the agent knows the rest. */
+/** The gateway's settings that the user chooses; the agent knows the rest. */
 export type GatewaySettings = Pick<
   GatewayOptions,
   'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'users'
@@ -38,21 +38,21 @@ export type GatewaySettings = Pick<
 const GRACE_MS = 10_000
 const CERTIFICATE_MS = 24 * 3_600_000
 
-/** What the agent of a node is, and what it is told. */
+/** Everything that an agent needs to start. */
 export interface AgentOptions {
   readonly cache: Cache
   readonly listen: HostPort
   readonly advertise: string | undefined
   readonly hostName: string
-  /** Of dsc. */
+  /** The version of dsc. */
   readonly version: string
-  /** As `--config` names it: threads read it again. */
+  /** The path given to `--config`: threads read the file again. */
   readonly configPath: string | undefined
   readonly tokens: AgentTokens | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly forgetNodesAfterMs: number | undefined
   readonly gateway: GatewaySettings | undefined
-  /** Whether other machines may look at the page. Default: this one alone. */
+  /** Whether other machines may look at the page. Default: only this machine. */
   readonly isPageEverywhere?: boolean
   readonly note: (sentence: string) => void
 }
@@ -82,7 +82,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     await agentMetrics.refresh()
     const gateway = await openGateway(options, metrics, closers)
     const stop = () => {
-      endAnswers() // at once: clients of the gateway may take their time
+      endAnswers() // at once: clients of the gateway may take a while
       return closers.close()
     }
     return { url, gatewayUrl: gateway?.url, stop }
@@ -159,7 +159,7 @@ async function openGateway(
   return gateway
 }
 
-/** Where this agent keeps tables of samples: held, so that nobody leads elsewhere what it writes. */
+/** Opens the folder of this agent's tables of samples, and holds it, so that nobody can redirect its writes. */
 function holdTables(root: string, note: (sentence: string) => void): HeldFolder | undefined {
   try {
     return makeHeld(root, [SAMPLES_FOLDER])
@@ -169,7 +169,7 @@ function holdTables(root: string, note: (sentence: string) => void): HeldFolder 
   }
 }
 
-/** Tells every day that the certificate is about to end, and exports when; returns what ends it. */
+/** Exports when the certificate expires and warns every day once that is near; returns a function that stops this. */
 function watchCertificate(pem: string, metrics: Metrics, note: (sentence: string) => void): () => void {
   const expiresAtMs = readExpiryMs(pem)
   metrics.set('dsc_certificate_expiry_timestamp_seconds', {}, Math.floor(expiresAtMs / 1000))

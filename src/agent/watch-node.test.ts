@@ -9,7 +9,7 @@ import { sweep } from './watch-node.js'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** This node and `lost`, which fell silent at NOW_MS while a process and a job with an end used its copy. */
+/** This node and `lost`, silent since NOW_MS, whose copy was leased to a process and to a job with an end. */
 async function makeSilent(context: TestContext) {
   const record = await openSqliteRecord(join(await temporaryDirectory(context), 'record.db'))
   context.after(() => record.close())

@@ -10,18 +10,18 @@ const HEARTBEAT_MS = 10_000
 const LEASES_MS = 30_000
 const SWEEP_MS = 600_000
 
-/** What an agent does without being asked. */
+/** The work that an agent does unprompted. */
 export interface NodeWatch {
-  /** Whether the record has taken the last report. */
+  /** Whether the record accepted the last report. */
   readonly isReported: () => boolean
-  /** Ends it and says in the record that the agent is gone. */
+  /** Stops the work and records that the agent is gone. */
   stop(): Promise<void>
 }
 
 /**
- * Reports this node to the record every 10 s, renews the leases of holders that live and ends those of dead ones
- * every 30 s, and now and then looks at the leases that nobody else looks after: those of nodes that are gone.
- * A record that does not answer is told to `note` and asked again.
+ * Reports this node to the record every 10 s. Every 30 s, renews the leases of live holders and ends those of dead
+ * ones. Occasionally sweeps the leases that no node looks after any more, because their nodes are gone. If the record
+ * does not answer, tells `note` and retries.
  */
 export async function watchNode(options: {
   readonly cache: Cache
@@ -35,7 +35,7 @@ export async function watchNode(options: {
     await saveNode(cache, { url, seenAtMs: cache.nowMs() })
     reportedAtMs = performance.now()
   }
-  await report() // whoever cannot be found need not listen
+  await report() // listen only once other nodes can find this one
   const stops = [
     repeat(HEARTBEAT_MS, report, note),
     repeat(LEASES_MS, () => renewLeases(cache), note),
@@ -50,7 +50,7 @@ export async function watchNode(options: {
   }
 }
 
-/** Renews the leases on this node whose holders can be seen to live; ends those whose holders are dead. */
+/** Renews the leases on this node whose holders are visibly alive; ends those whose holders are dead. */
 async function renewLeases(cache: Cache): Promise<void> {
   await expireDeadLeases(cache, { asksSlurm: true })
   const nowMs = cache.nowMs()
@@ -60,14 +60,14 @@ async function renewLeases(cache: Cache): Promise<void> {
   }
 }
 
-/** The record is written only when it matters: the limit for silent processes is a day. */
+/** Age at which a lease is renewed, in ms. Silent processes have a day, so more frequent writes would gain nothing. */
 const RENEW_AFTER_MS = 600_000
 
 function isSeenAlive({ holder }: Lease): boolean {
   return holder.kind === 'process' && checkProcess(holder) === 'alive'
 }
 
-/** Ends leases anywhere whose holders have been silent too long, and forgets nodes after the configured time. */
+/** Ends leases on any node whose holders have been silent too long, and forgets nodes after the configured time. */
 export async function sweep(
   cache: Pick<Cache, 'record' | 'node' | 'nowMs'>,
   forgetNodesAfterMs: number | undefined,

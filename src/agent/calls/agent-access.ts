@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.js'
 import { readTokens } from '../server/authorize.js'
 import type { AgentAccess } from './agent-client.js'
 
-/** What this node shows to other agents, and believes them by. */
+/** Reads the credentials that this node shows to other agents and the authority by which it trusts them. */
 export async function readAgentAccess(config: Config): Promise<AgentAccess> {
   const { tokenFile, tls } = config.agent
   return {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { cancelOnNode } from './agent-client.js'
 
-/** An agent that answers every call with these bytes, in pieces, and what a call to it comes to. */
+/** Calls an agent that answers with these bytes, in pieces; settles as the call does. */
 async function callAgent(context: TestContext, answer: string, pieceBytes = 5): Promise<void> {
   const server = createServer(async (request, response) => {
     await request.resume().toArray()

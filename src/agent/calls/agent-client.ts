@@ -6,17 +6,17 @@ import { readJsonLines } from '../../frames/lines.js'
 import { askOnce } from '../../http/ask-once.js'
 import type { PrepareCall, PrepareLine } from './prepare-route.js'
 
-/** How agents are talked to. */
+/** Credentials for calls to agents. */
 export interface AgentAccess {
   readonly token: string | undefined
-  /** Certificates that agents' own must be signed by; undefined = those of the system. */
+  /** Certificates that must have signed the agents' own; undefined: the system's. */
   readonly ca: string | undefined
 }
 
-/** Agents write something at least every 2 s. */
+/** How long an agent may be silent before the call fails, in ms. Agents write something at least every 2 s. */
 const SILENCE_MS = 15_000
 
-/** What an agent says of a copy that it prepared for us. */
+/** An agent's answer about a copy that it prepared for us. */
 export type RemotelyPrepared = Extract<PrepareLine, { prepared: unknown }>['prepared']
 
 interface NodeCall {
@@ -28,21 +28,21 @@ interface NodeCall {
   readonly signal: AbortSignal
 }
 
-/** Has the agent of `node` prepare a dataset there. Rejects with what failed there, naming the node. */
+/** Asks the agent of `node` to prepare a dataset there. Rejects with the failure there, naming the node. */
 export async function prepareOnNode(options: NodeCall): Promise<RemotelyPrepared> {
   const line = await askAgent(options, '/v2/prepare', options.call)
   if ('prepared' in line) return line.prepared
   throw unexpected(options, line)
 }
 
-/** Has the agent of `node` reserve what a dataset will take there. Rejects with what failed there, naming the node. */
+/** Asks the agent of `node` to reserve room for a dataset there. Rejects with the failure there, naming the node. */
 export async function reserveOnNode(options: NodeCall): Promise<Reservation> {
   const line = await askAgent(options, '/v1/reserve', options.call)
   if ('reserved' in line) return line.reserved
   throw unexpected(options, line)
 }
 
-/** Has the agent of `node` give up a reservation for which nothing was fetched. */
+/** Asks the agent of `node` to cancel a reservation for which nothing was downloaded. */
 export async function cancelOnNode(options: Omit<NodeCall, 'call' | 'onProgress'> & { copyId: string }) {
   const line = await askAgent({ ...options, onProgress: () => {} }, '/v1/cancel', { copyId: options.copyId })
   if (!('cancelled' in line)) throw unexpected(options, line)
@@ -115,7 +115,7 @@ async function askAgent(
   }
 }
 
-/** Agents of other versions may say more. Throws for what is no object. */
+/** Accepts unknown fields, because agents of other versions may send more. Throws if the line is not an object. */
 function parsePrepareLine(raw: unknown): PrepareLine {
   if (typeof raw === 'object' && raw !== null) return raw as PrepareLine
   throw new TypeError('expected an object')

@@ -2,12 +2,12 @@ import { formatDuration } from '../../model/duration.js'
 import { type LeaseHolder, type LeaseRequest, MAX_LEASE_MS } from '../../model/lease.js'
 
 const MAX_TEXT_CHARACTERS = 256
-/** Clocks of processes that ask may be so far ahead of the record's, ms. */
+/** How far a caller's clock may be ahead of the record's, in ms. */
 const CLOCK_SLACK_MS = 60_000
 
 /**
- * Reads the lease that a caller of an agent asks for, so that nobody can keep a copy for ever from afar. Only those
- * whose end others can see (a process, a Slurm job) need no time. Throws a RangeError that names what is wrong.
+ * Reads the lease that a caller of an agent asks for, so that no remote caller can hold a copy forever. Only leases
+ * whose end other nodes can see (a process, a Slurm job) need no expiry. Throws a RangeError with the problem.
  */
 export function parseLeaseRequest(raw: unknown, nowMs: number): LeaseRequest {
   const { task, holder: rawHolder, expiresAtMs = null, parties } = fieldsOf(raw, 'lease')
@@ -31,14 +31,14 @@ export function parseLeaseRequest(raw: unknown, nowMs: number): LeaseRequest {
 
 const MAX_PARTIES = 64
 
-/** Agents of earlier versions send none. */
+/** Optional: agents of earlier versions send no parties. */
 function parseParties(raw: unknown): readonly string[] {
   if (Array.isArray(raw) && raw.length <= MAX_PARTIES)
     return raw.map((party) => parseText(party, 'lease.parties'))
   throw new RangeError(`lease.parties: expected a list of at most ${MAX_PARTIES} names`)
 }
 
-/** Reads a holder and leaves out what belongs to none: it is written to the record. */
+/** Reads a holder and drops every field that holders do not have, because the result goes into the record. */
 function parseHolder(raw: unknown): LeaseHolder {
   const holder = fieldsOf(raw, 'lease.holder')
   const textOf = (name: string) => parseText(holder[name], `lease.holder.${name}`)

@@ -7,15 +7,15 @@ import type { RecordStore } from '../../records/contract/record-store.js'
 import { type AgentAccess, prepareOnNode, type RemotelyPrepared } from './agent-client.js'
 import type { PrepareCall } from './prepare-route.js'
 
-/** How preparing ended on one node. */
+/** The result of preparing on one node. */
 export type NodeOutcome =
   | { readonly node: string; readonly outcome: 'ready'; readonly prepared: RemotelyPrepared }
   | { readonly node: string; readonly outcome: 'failed'; readonly error: DscError }
 
 /**
- * Has the agents of many nodes stage a dataset side by side, each reading a share from the store and the rest from
- * the others. Resolves with one outcome per node, in the order given: a node that fails holds up no other.
- * Rejects with AGENT_UNREACHABLE before anything begins when a named node has no agent that reports.
+ * Asks the agents of many nodes to stage a dataset in parallel: each downloads a part from the source and the rest from
+ * the other nodes. Resolves with one outcome per node, in the given order; a failing node does not hold up the others.
+ * Rejects with AGENT_UNREACHABLE before anything begins if a named node has no reporting agent.
  */
 export async function prepareOnNodes(options: {
   readonly record: RecordStore
@@ -25,7 +25,7 @@ export async function prepareOnNodes(options: {
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
   readonly isPrefetch?: boolean
-  /** Stands above each node's own limit. */
+  /** Overrides each node's own limit. */
   readonly bandwidthBytesPerSecond?: number
   readonly access: AgentAccess
   readonly onProgress: (node: string, progress: PrepareProgress) => void
@@ -61,7 +61,7 @@ export async function prepareOnNodes(options: {
   )
 }
 
-/** The URLs of the named nodes' agents, in the order given; of every node whose agent reports, if none is named. */
+/** The URLs of the named nodes' agents, in that order; if none is named, of every node whose agent reports. */
 export async function findAgents(
   record: RecordStore,
   wanted: readonly string[] | undefined,

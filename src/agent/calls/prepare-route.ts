@@ -17,25 +17,25 @@ const TEXTS = ['name', 'source', 'endpoint', 'region', 'profile', 'format'] as c
 const CLAIMS = ['pathStyle', 'anonymous', 'requesterPays'] as const
 const LISTS = ['include', 'exclude', 'columns'] as const
 
-/** What is asked of an agent: to prepare a dataset on its node. */
+/** A request to an agent to prepare a dataset on its node. */
 export interface PrepareCall {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
-  /** As in `planEviction`; agents of earlier versions evict as for any job. */
+  /** As in `planEviction`; absent from agents of earlier versions, which evict as for any job. */
   readonly isPrefetch?: boolean
-  /** All nodes that are asked at this time. */
+  /** All nodes that are asked to prepare the dataset at this time. */
   readonly sharedWith: readonly string[]
-  /** Stands above this node's own limit. */
+  /** Overrides this node's own limit. */
   readonly bandwidthBytesPerSecond?: number
-  /** The part that this node is to have; absent = everything. */
+  /** The stripe for this node; absent: the whole dataset. */
   readonly stripe?: Stripe
   readonly version?: string
-  /** Lists the source again, whatever an earlier attempt listed. */
+  /** Lists the source again, even if an earlier attempt already listed it. */
   readonly isRelisted?: boolean
 }
 
-/** One line of the answer; the last one is no progress. */
+/** One line of the answer. The last line is not progress. */
 export type PrepareLine =
   | { readonly progress: PrepareProgress }
   | { readonly prepared: Prepared }
@@ -51,11 +51,11 @@ interface Answering {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly stopping: AbortSignal
-  /** Tells what failed in the agent's log. */
+  /** Writes failures to the agent's log. */
   readonly note: (sentence: string) => void
 }
 
-/** Answers `POST /v2/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
+/** Answers `POST /v2/prepare` with lines of JSON. A client that hangs up interrupts the download; it can resume. */
 export async function answerPrepare(answering: Answering): Promise<void> {
   const { cache, request } = answering
   const call = parseCall(await readJson(request), cache.nowMs())
@@ -65,7 +65,7 @@ export async function answerPrepare(answering: Answering): Promise<void> {
   })
 }
 
-/** Answers `POST /v1/reserve`: room for a copy, without fetching it. */
+/** Answers `POST /v1/reserve`: reserves room for a copy without downloading it. */
 export async function answerReserve(answering: Answering): Promise<void> {
   const { cache, request } = answering
   const call = parseCall(await readJson(request), cache.nowMs())
@@ -74,7 +74,7 @@ export async function answerReserve(answering: Answering): Promise<void> {
   }))
 }
 
-/** Answers `POST /v1/cancel`: a reservation goes again. */
+/** Answers `POST /v1/cancel`: cancels a reservation. */
 export async function answerCancel(answering: Answering): Promise<void> {
   const raw = (await readJson(answering.request)) as { readonly copyId?: unknown } | null
   const copyId = String(raw?.copyId)
@@ -96,7 +96,7 @@ async function answerInLines(
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
   const write = (line: PrepareLine) => response.write(formatJsonLine(line))
   let lastMs = Number.NEGATIVE_INFINITY
-  // Silence would look like an agent that is gone.
+  // A silent agent would look like a dead one.
   const pulse = setInterval(() => response.write('\n'), 2000)
   try {
     const last = await work({
@@ -110,7 +110,7 @@ async function answerInLines(
     write(last)
   } catch (error) {
     if (!isDscError(error)) {
-      // A defect: whoever asked is to hear of it, and the log is to have all that is known.
+      // A bug: tell the caller, and log everything that is known.
       const { message, stack } = error as Error
       note(`not prepared, by a defect of dsc: ${stack ?? message}`)
       write({ error: { code: 'INTERNAL', message, hint: 'the log of the agent there says where' } })
@@ -138,7 +138,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** Checks what decides where files go, and who keeps them for how long. */
+/** Checks every field that decides where files go, who holds them, and for how long. */
 function parseCall(raw: unknown, nowMs: number): PrepareCall {
   const call = (raw ?? {}) as Partial<PrepareCall>
   let dataset: Dataset
@@ -167,8 +167,8 @@ function parseCall(raw: unknown, nowMs: number): PrepareCall {
 }
 
 /**
- * Reads the definition of a dataset that a caller of an agent sends: it decides where files go, and is written to the
- * record. Throws a RangeError that names what is wrong.
+ * Reads the dataset definition that a caller of an agent sends: it decides where files go, and is written to the
+ * record. Throws a RangeError that names the problem.
  */
 function parseCalledDataset(raw: unknown): Dataset {
   if (typeof raw !== 'object' || raw === null) throw new RangeError('expected a dataset')

@@ -7,15 +7,15 @@ import type { AgentAccess } from './agent-client.js'
 
 const PROBE_MS = 3000
 
-/** Why a node's agent cannot be used from here, or soon no more; undefined = it can. */
+/** Why this node cannot use an agent, or soon will be unable to; undefined: it can. */
 interface AgentHindrance {
   readonly reason: string
   readonly hint: string
-  /** It can still be used. */
+  /** The problem lies ahead: the agent still works today. */
   readonly isAhead?: true
 }
 
-/** Asks an agent for something that needs the token, as a transfer would. */
+/** Sends an agent a request that needs the token, as a download would. */
 export async function probeAgent(
   { node, url }: { readonly node: string; readonly url: string },
   access: AgentAccess,
@@ -58,7 +58,7 @@ export async function probeAgent(
   }
 }
 
-/** That the certificate which was shown is about to end; undefined without TLS. */
+/** A warning if the certificate that the agent presented expires soon; undefined without TLS. */
 function readExpiry(socket: Socket): string | undefined {
   if (!(socket instanceof TLSSocket)) return undefined
   return describeExpiry(Date.parse(socket.getPeerCertificate().valid_to), Date.now())

@@ -13,7 +13,7 @@ import { ArrivingObjects } from './arriving-objects.js'
 const SIZE_BYTES = 1000
 const COUNT = 100
 
-/** A staging of `COUNT` objects, of which none is there, and an agent that looks into it. */
+/** A download of `COUNT` objects, none of them present yet, and an agent that looks into it. */
 async function stage(t: TestContext) {
   const directory = join(await temporaryDirectory(t), 'staging')
   mkdirSync(directory)
@@ -46,7 +46,7 @@ async function stage(t: TestContext) {
     const question = { object, range: { offset: 0, length: SIZE_BYTES } }
     return arriving.wait(copy, question, { limitMs, urgency: 'listed' })
   }
-  /** Writes down that an object is there, then says so. */
+  /** Records that an object is present, then announces it. */
   const finish = (index: number) => {
     const id = manifest.findId(`${index}`)!
     manifest.finishObject(id, 'sha256', null)
@@ -75,7 +75,7 @@ test('all that is waited for is handed out as it comes, a hundred by few looks a
     finish(index)
   }
   for (const arrived of await Promise.all(asked)) assert.ok(typeof arrived === 'object')
-  // One each 50 ms, and one each second for all; a hundred questions, told of one by one, have no look of their own.
+  // One look every 50 ms, plus one a second for everything: a hundred questions announced one by one share looks.
   const seconds = (performance.now() - beganMs) / 1000
   assert.ok(looks.mock.callCount() <= 3 + 21 * seconds, `${looks.mock.callCount()} looks in ${seconds} s`)
 })

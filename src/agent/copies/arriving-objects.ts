@@ -9,14 +9,14 @@ import type { WireObject } from '../../sources/peer-wire.js'
 import { isSameObject, type LocalObject, pathOf, type Range } from './local-copies.js'
 import { StagerConnections } from './stager-connections.js'
 
-/** A staging is looked at so often at most, for all questions that came meanwhile, ms. */
+/** Minimum time between two looks at a download, in ms; one look answers every question that arrived since the last. */
 const LOOK_INTERVAL_MS = 50
-/** How often it is looked at for everything that somebody waits for: many wait for long, ms. */
+/** Time between two looks on behalf of all waiters, in ms: many of them wait for long. */
 const LOOK_AT_ALL_INTERVAL_MS = 1000
-/** How often a stager is looked for that cannot be asked yet, or no more, ms. */
+/** How often to look for a stager that does not answer yet, or no longer does, in ms. */
 const ASK_AGAIN_MS = 250
 
-/** `early`: not there in time, or the staging is over: ask again. `other`: it has no such object, or another version. */
+/** `early`: not there in time, or the download ended: ask again. `other`: no such object, or another version. */
 type Arrived = LocalObject | 'early' | 'other'
 
 interface Question {
@@ -26,7 +26,7 @@ interface Question {
 
 interface Waiter extends Question {
   readonly endMs: number
-  /** Its stager says that the range is written, which may be written down later. */
+  /** Its stager says that the range is written; the manifest may note it a moment later. */
   isWritten: boolean
   readonly settle: (arrived: Arrived) => void
 }
@@ -34,7 +34,7 @@ interface Waiter extends Question {
 interface Staging {
   readonly copy: Copy
   readonly waiters: Set<Waiter>
-  /** Those that the next look is for: their stager says that it is there, or cannot be asked. */
+  /** Waiters that the next look is for: their stager says that the range is there, or does not answer. */
   readonly due: Set<Waiter>
   timer?: NodeJS.Timeout
   lookedMs: number
@@ -42,16 +42,16 @@ interface Staging {
 }
 
 /**
- * Hands out parts of copies that are still being staged, as soon as they are written and proven, and has their stagers
- * fetch next what somebody waits for. Opening a manifest costs more than reading it, so that one look is for all
- * questions about a staging that came within a moment.
+ * Hands out parts of copies that are still being staged, as soon as they are written and verified, and asks their
+ * stagers to fetch next what somebody waits for. Opening a manifest costs more than reading it, so one look serves all
+ * questions about a download that arrive within a moment.
  */
 export class ArrivingObjects {
-  /** By the folder of the staging. */
+  /** By the folder of the download. */
   readonly #stagings = new Map<string, Staging>()
   readonly #stagers = new StagerConnections()
 
-  /** Resolves once the range is there, at the latest after `limitMs`; with 0 it only looks. */
+  /** Resolves once the range is there, or after `limitMs` at the latest; 0 means a single look. */
   wait(
     copy: Copy,
     question: Question,
@@ -80,7 +80,7 @@ export class ArrivingObjects {
     this.#stagers.close()
   }
 
-  /** Looks as soon as it may, where something is due. */
+  /** Schedules the next look: soon if some waiter is due, else the periodic one for all. */
   #lookLater(staging: Staging): void {
     const { due, lookedMs, lookedAtAllMs } = staging
     const nextMs = due.size > 0 ? lookedMs + LOOK_INTERVAL_MS : lookedAtAllMs + LOOK_AT_ALL_INTERVAL_MS
@@ -101,7 +101,7 @@ export class ArrivingObjects {
       if (arrived !== 'early' || nowMs >= waiter.endMs) waiter.settle(arrived)
     }
     if (found === undefined) {
-      // Published or given up: whoever waits asks again and is served from there, or elsewhere.
+      // Published or given up: the callers ask again and are served from the published copy, or by another node.
       this.#end(staging)
       this.#stagers.forget(copy.directory)
     } else if (isForAll && waiters.size === 0) this.#end(staging)
@@ -114,11 +114,11 @@ export class ArrivingObjects {
     this.#stagings.delete(copy.directory)
   }
 
-  /** Tells the stager what is waited for; one that cannot be asked fetches it in its own order. */
+  /** Asks the stager to fetch the object next; a stager that does not answer fetches it in its own order. */
   async #want(staging: Staging, waiter: Waiter, urgency: Urgency): Promise<void> {
     const { object, range } = waiter
     let client = await this.#stagers.find(staging.copy.directory)
-    // A staging is in the record a moment before it can be asked.
+    // The record shows a download a moment before its stager answers.
     while (client === undefined && staging.waiters.has(waiter)) {
       this.#setDue(staging, waiter)
       await sleep(ASK_AGAIN_MS, undefined, { ref: false })
@@ -128,22 +128,22 @@ export class ArrivingObjects {
     const asked: Asked = isWhole ? object.key : [object.key, range.offset, range.length]
     const arrival = await client?.want(asked, { urgency })
     waiter.isWritten = arrival === 'there' && !isWhole
-    // Nobody stages any more, or somebody else does: whoever waits asks again.
+    // The stager is gone, or another has taken over: the callers ask again.
     if (arrival === 'gone')
       for (const each of staging.waiters) if (each.object.key === object.key) each.settle('early')
     this.#setDue(staging, waiter)
   }
 
   #setDue(staging: Staging, waiter: Waiter): void {
-    if (!staging.waiters.has(waiter)) return // it was settled meanwhile
+    if (!staging.waiters.has(waiter)) return // already settled
     staging.due.add(waiter)
     this.#lookLater(staging)
   }
 }
 
 /**
- * What of an arriving copy is there; undefined once it is one no more. The manifest is opened for the look only: the
- * stager could not publish while somebody holds it open.
+ * Looks up the asked ranges in a copy that is being staged; undefined once that is over. The manifest is open only
+ * during the look: the stager cannot publish while it is open.
  */
 function lookAt(copy: Copy, questions: readonly Waiter[]): readonly Arrived[] | undefined {
   let manifest: Manifest | undefined
@@ -152,7 +152,7 @@ function lookAt(copy: Copy, questions: readonly Waiter[]): readonly Arrived[] | 
     manifest = opened
     return opened && questions.map((question) => lookFor(opened, copy, question))
   } catch {
-    return questions.map(() => 'early') // it is being published or removed this moment
+    return questions.map(() => 'early') // being published or removed this moment
   } finally {
     manifest?.close()
   }
@@ -161,7 +161,7 @@ function lookAt(copy: Copy, questions: readonly Waiter[]): readonly Arrived[] | 
 function lookFor(manifest: Manifest, copy: Copy, { object, range, isWritten }: Waiter): Arrived {
   const entry = manifest.find(object.key)
   if (!entry || entry.state === 'elsewhere' || !isSameObject(entry, object)) return 'other'
-  // A part is given with its digest, so that what is written down of it is waited for.
+  // A part is sent with its digest, so wait until the manifest has recorded it.
   const isThere =
     hasParts(manifest, entry, range) ||
     (!isPart(entry, range) && (isWritten || hasBlocks(manifest, entry, range)))
@@ -177,7 +177,7 @@ function hasParts(manifest: Manifest, entry: ManifestEntry, range: Range): boole
   return manifest.parts.has(entry.id, first, last)
 }
 
-/** Whether the range is just one of the object's parts, or the parts are not known yet. */
+/** Whether the range is exactly one of the object's parts. True while the parts are not known yet. */
 function isPart({ partBytes, sizeBytes }: ManifestEntry, { offset, length }: Range): boolean {
   if (partBytes === null) return true
   return offset % partBytes === 0 && length === Math.min(partBytes, sizeBytes - offset)

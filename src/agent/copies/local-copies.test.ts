@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { openLocalCopies } from './local-copies.js'
 
-/** The copies of a node that has none, and the datasets that its record was asked for. */
+/** The copies of a node that has none, and the datasets that the record was asked about. */
 function openCopies() {
   const asked: string[] = []
   const record: Partial<RecordStore> = {

@@ -10,47 +10,47 @@ import { findDamagedCopies } from '../../sources/damaged-copies.js'
 import type { PartDigest, WireObject } from '../../sources/peer-wire.js'
 import { OpenManifests } from './open-manifests.js'
 
-/** A range of an object, bytes. */
+/** A range of an object, in bytes. */
 export interface Range {
   readonly offset: number
   readonly length: number
 }
 
-/** How long what the record said of this node's copies is believed, ms: far below the life of any lease. */
+/** How long the record's answer about this node's copies stays fresh, in ms: far below the life of any lease. */
 const BELIEVED_MS = 500
-/** A record that takes longer than this to answer is not waited for where something is known, ms. */
+/** How long to wait for the record if an earlier answer is known, in ms. */
 const PATIENCE_MS = 500
 /**
- * How long copies are served of which only an earlier answer of the record is known, ms. Nothing evicts them
- * meanwhile: that needs the record, too.
+ * How long copies are served on an earlier answer of the record alone, in ms. Nothing evicts them in that time:
+ * eviction needs the record, too.
  */
 const KNOWN_MS = 24 * 3_600_000
-/** Of so many datasets it is remembered what the record said: clients may ask for any name. */
+/** Maximum number of datasets whose answers are remembered: clients may ask for any name. */
 const MAX_DATASETS = 10_000
 
-/** An object that this node has whole. */
+/** An object, or the part of one, that this node has. */
 export interface LocalObject {
   readonly copy: Copy
   readonly entry: ManifestEntry
-  /** The part that was asked for, where it was one. */
+  /** The requested part, if the range is one. */
   readonly part: PartDigest | undefined
-  /** Absolute path, made of the copy's directory and the manifest's key. */
+  /** Absolute path: the copy's directory plus the manifest's key. */
   readonly path: string
 }
 
-/** What this node can serve. */
+/** The objects that this node can serve. */
 export interface LocalCopies {
-  /** Ready copies and stagings of a dataset, newest first. */
+  /** Ready copies and downloads of a dataset, newest first. */
   list(dataset: string): Promise<readonly CopyUse[]>
   findReady(object: WireObject, range: Range): Promise<LocalObject | undefined>
-  /** An object of the newest ready whole copy by its key. */
+  /** Finds an object of the newest ready whole copy by its key. */
   findKey(dataset: string, key: string): Promise<LocalObject | undefined>
-  /** The objects of the newest ready whole copy; undefined when there is none. */
+  /** Lists the objects of the newest ready whole copy; undefined if there is no such copy. */
   listFiles(dataset: string): Promise<readonly Pick<ManifestEntry, 'key' | 'sizeBytes'>[] | undefined>
   close(): void
 }
 
-/** Looks up objects in the manifests of this node's copies, which it keeps open. */
+/** Looks up objects in the manifests of this node's copies, and keeps those manifests open. */
 export function openLocalCopies(record: RecordStore, node: string): LocalCopies {
   const believed = new BoundedMap<
     string,
@@ -108,7 +108,7 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
   }
 }
 
-/** What the record answers; what it said before where it takes too long or is away. */
+/** The record's answer, or the earlier one if the record is too slow or away. */
 async function answerInTime(
   asked: Promise<readonly CopyUse[]>,
   known: { readonly atMs: number; readonly copies: readonly CopyUse[] } | undefined,
@@ -118,7 +118,7 @@ async function answerInTime(
   return Promise.race([asked.catch(() => known.copies), late])
 }
 
-/** Ready copies and stagings, newest first, without those that were found damaged. */
+/** Ready copies and downloads, newest first, without the copies found damaged. */
 async function listSound(record: RecordStore, node: string, dataset: string): Promise<readonly CopyUse[]> {
   const [copies, damaged] = await Promise.all([
     record.listCopies({ dataset, node, states: ['ready', 'staging'] }, record.nowMs()),
@@ -127,17 +127,17 @@ async function listSound(record: RecordStore, node: string, dataset: string): Pr
   return copies.filter(({ copyId }) => !damaged.has(copyId)).sort((a, b) => b.createdAtMs - a.createdAtMs)
 }
 
-/** Keys were checked before they entered the manifest: they cannot leave the directory. */
+/** The path of a file. Keys were checked before they entered the manifest, so the path cannot leave the directory. */
 export function pathOf(copy: Pick<Copy, 'directory'>, entry: Pick<ManifestEntry, 'key'>): string {
   return `${filesDirectory(copy.directory)}/${entry.key}`
 }
 
-/** Whether a copy is of the source that a node asks about. */
+/** Whether a copy is from the source that a node asks about. */
 export function isOfSource(copy: Copy, object: Pick<WireObject, 'source'>): boolean {
   return copy.source?.source === object.source
 }
 
-/** Whether what is here is the object that a node asks for: same size, etag and version. */
+/** Whether the object on this node is the one that a node asks for: same size, etag and version. */
 export function isSameObject(entry: ManifestEntry, object: WireObject): boolean {
   return (
     entry.sizeBytes === object.sizeBytes && entry.etag === object.etag && entry.versionId === object.versionId

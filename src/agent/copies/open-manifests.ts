@@ -1,21 +1,21 @@
 import { Manifest } from '../../manifest/manifest.js'
 import type { Copy } from '../../model/copy.js'
 
-/** Manifests that stay open: opening one costs as much as sending a small object. */
+/** Maximum number of open manifests. They stay open because opening one costs as much as sending a small object. */
 const MAX_OPEN = 64
 
-/** Manifests of ready copies; those looked at last stay open. */
+/** Manifests of ready copies; the most recently used stay open. */
 export class OpenManifests {
   readonly #manifests = new Map<string, Manifest>()
-  /** Those that are being looked at: a listing looks at all datasets of its bucket at once. */
+  /** Manifests in use: a listing looks into all datasets of its bucket at once. */
   readonly #inUse = new Set<string>()
 
-  /** Calls `look`, which ends within this turn, with the manifest of a copy; undefined: there is none any more. */
+  /** Calls `look`, which is synchronous, with the manifest of a copy; undefined if the manifest is gone. */
   look<Result>({ copyId, directory }: Copy, look: (manifest: Manifest) => Result): Result | undefined {
     const manifest = this.#manifests.get(copyId) ?? Manifest.findPublished(directory)
     if (manifest === undefined) return undefined
     this.#manifests.delete(copyId)
-    this.#manifests.set(copyId, manifest) // the last one used is the last one closed
+    this.#manifests.set(copyId, manifest) // move it to the end: the last used is the last closed
     const isOutermost = !this.#inUse.has(copyId)
     this.#inUse.add(copyId)
     try {

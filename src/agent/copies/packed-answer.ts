@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { writeChunk } from './send-copy-file.js'
 
-/** A place in an answer to which it can be taken back. */
+/** A place in an answer to which `takeBack` can return. */
 interface Mark {
   readonly sentBytes: number
   readonly usedBytes: number
 }
 
-/** Puts many small pieces of an answer together in one buffer, and sends it whenever it is full. */
+/** Packs many small pieces of an answer into one buffer, and sends it when it is full. */
 export class PackedAnswer {
   readonly #response: ServerResponse
   readonly #buffer: Buffer
@@ -19,12 +19,12 @@ export class PackedAnswer {
     this.#buffer = buffer
   }
 
-  /** Makes room for so many bytes as far as the buffer has it, so that they can be taken back until all are there. */
+  /** Makes room for this many bytes, up to the buffer's size, so that they can be taken back until complete. */
   async reserve(bytes: number): Promise<void> {
     if (this.#usedBytes + bytes > this.#buffer.length) await this.flush()
   }
 
-  /** Memory for what comes next, at least one byte; `took` says how much of it was filled. */
+  /** Memory for the next bytes, at least one; report with `took` how many you filled. */
   async room(): Promise<Buffer> {
     if (this.#usedBytes === this.#buffer.length) await this.flush()
     return this.#buffer.subarray(this.#usedBytes)
@@ -46,14 +46,14 @@ export class PackedAnswer {
     return { sentBytes: this.#sentBytes, usedBytes: this.#usedBytes }
   }
 
-  /** Takes back what came since. False: it was sent already. */
+  /** Takes back everything since the mark. Returns false if some of it was already sent. */
   takeBack({ sentBytes, usedBytes }: Mark): boolean {
     if (sentBytes !== this.#sentBytes) return false
     this.#usedBytes = usedBytes
     return true
   }
 
-  /** Sends what is there. Rejects when the client has gone. */
+  /** Sends the buffered bytes. Rejects when the client has gone. */
   async flush(): Promise<void> {
     const piece = this.#buffer.subarray(0, this.#usedBytes)
     if (piece.length === 0) return

@@ -19,7 +19,7 @@ test('a file that ends early ends its answer and nothing else, however slowly th
   truncateSync(path, 16 * MIB)
   const copy = { origin: 's3', version: null, path: root } as Copy
   const range = { offset: 0, length: 64 * MIB }
-  const unhandled: unknown[] = [] // each ends an agent
+  const unhandled: unknown[] = [] // any of these would end an agent
   const note = (error: unknown) => unhandled.push(error)
   process.on('unhandledRejection', note)
   t.after(() => process.off('unhandledRejection', note))

@@ -7,20 +7,20 @@ import { SendBuffers, SMALL_BYTES } from './send-buffers.js'
 
 /** A range of a file of a copy. */
 interface SentFile {
-  /** Of the cache. */
+  /** The cache's root. */
   readonly root: string
   readonly copy: Copy
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly range: Range
 }
 
-/** Of all files that this process sends. */
+/** Shared by all files that this process sends. */
 export const buffers = new SendBuffers()
 
 /**
- * Sends a range of a file of a copy and ends the answer; `begin` writes its head once the file is open. Rejects before
- * that with what opening rejects with, later when the client goes or the file is too short.
+ * Sends a range of a file of a copy and ends the answer; `begin` writes the response head once the file is open.
+ * Rejects before that if the file cannot be opened, and later if the client goes or the file is too short.
  */
 export async function sendCopyFile(
   { root, copy, path, range }: SentFile,
@@ -42,8 +42,8 @@ export async function sendCopyFile(
 }
 
 /**
- * As `sendCopyFile`, within this turn, for at most 64 KiB. False: `sendCopyFile` has to do it, nothing was sent. Throws
- * what opening and reading throw, before anything is sent.
+ * Does the same as `sendCopyFile`, synchronously, for at most 64 KiB. Returns false, with nothing sent, if only
+ * `sendCopyFile` can do it. Throws if opening or reading fails, before anything is sent.
  */
 export function sendCopyFileAtOnce(
   { root, copy, path, range }: SentFile,
@@ -62,11 +62,11 @@ export function sendCopyFileAtOnce(
     file.closeHere()
   }
   begin()
-  response.end(body, () => buffers.takeBack(buffer)) // not called for a client that has gone
+  response.end(body, () => buffers.takeBack(buffer)) // not called if the client has gone
   return true
 }
 
-/** Sends from one half of a buffer while the other is filled; what fits whole is read and sent at once. */
+/** Sends from one half of a buffer while filling the other; a range that fits whole is read and sent at once. */
 async function sendRange(
   { file, path, range }: { readonly file: QuickFile; readonly path: string; readonly range: Range },
   response: ServerResponse,
@@ -89,16 +89,16 @@ async function sendRange(
       const taken = writeChunk(response, piece)
       if (at < end) {
         reading = readAt(at, from)
-        reading.catch(() => {}) // what it fails with is met when the client has taken what comes before it
-      } else response.end() // leaves together with the last piece
+        reading.catch(() => {}) // the failure surfaces once the client has taken the bytes before it
+      } else response.end() // goes out together with the last piece
       await taken
     }
   } finally {
-    await reading.catch(() => {}) // nobody reads a file that is closed
+    await reading.catch(() => {}) // never close a file during a read
   }
 }
 
-/** Resolves when the connection has taken the chunk; rejects when it is gone. */
+/** Resolves once the connection has taken the chunk; rejects if the connection closes. */
 export function writeChunk(response: ServerResponse, chunk: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     const gone = () => reject(new Error('the client has gone'))

@@ -1,6 +1,6 @@
 /**
- * A node that sends so many parts at once, and so many bytes, begins no more that nobody needs soon: of 12 parts one is
- * passed on by others soon, of 70 that share a link all end late.
+ * Above this load, a node starts no more sends that nobody needs soon. Of 12 parts in flight, one soon arrives and can
+ * be passed on; of 70 that share a link, all arrive late.
  */
 export const FULL = { sends: 12, bytes: 12 * 1024 * 1024 }
 
@@ -9,13 +9,13 @@ interface Waiter {
   readonly settle: (isIn: boolean) => void
 }
 
-/** What an agent sends to other nodes at once. */
+/** The bytes that an agent sends to other nodes at the same time. */
 export class SendRoom {
   #sends = 0
   #bytes = 0
   readonly #waiting = new Set<Waiter>()
 
-  /** Waits for room for `patienceMs`, 0 or more, those who came first go first. False: there was none. */
+  /** Waits up to `patienceMs` (0 or more) for room, first come, first served. Resolves with false if there was none. */
   enter(bytes: number, patienceMs: number): Promise<boolean> {
     if (!this.#isFull) {
       this.force(bytes)
@@ -34,13 +34,13 @@ export class SendRoom {
     })
   }
 
-  /** Takes room whether there is any or not. */
+  /** Takes room even if all of it is taken. */
   force(bytes: number): void {
     this.#sends += 1
     this.#bytes += bytes
   }
 
-  /** Gives back what `enter` or `force` took. */
+  /** Frees the room that `enter` or `force` took. */
   leave(bytes: number): void {
     this.#sends -= 1
     this.#bytes -= bytes

@@ -11,11 +11,11 @@ import { formatObjectUrl, NO_WAIT_HEADER, URGENCY_HEADER } from '../../sources/p
 import type { LocalObject } from './local-copies.js'
 import { room, serveObject } from './serve-object.js'
 
-/** More than the buffers of a connection hold. */
+/** More than a connection buffers. */
 const BYTES = 64 * 1024 * 1024
 const OBJECT = { key: 'a.bin', sizeBytes: BYTES, etag: null, versionId: null }
 
-/** An agent that has one object, asked with these headers. Nobody reads the answers until they are resumed. */
+/** An agent with one object, asked with these headers. The test resumes each answer when it wants to read. */
 async function openAgent(
   t: TestContext,
 ): Promise<

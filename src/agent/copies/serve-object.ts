@@ -20,14 +20,14 @@ import { isOfSource, type LocalCopies, type LocalObject } from './local-copies.j
 import { sendCopyFile } from './send-copy-file.js'
 import { SendRoom } from './send-room.js'
 
-/** A question for a part that is still arriving is held for so long, ms; then the client may ask again. */
+/** How long a request for a part that is still downloading is held, in ms; after that, the client may ask again. */
 const HOLD_MS = 8000
-/** Who holds a question says so every so often, ms: the asker takes one that is silent for 12 s for gone. */
+/** How often a node that holds a request signals so, in ms: the caller gives up on a node that is silent for 12 s. */
 const SIGN_MS = 3000
-/** Of all that this process sends. */
+/** Shared by all that this process sends. */
 export const room = new SendRoom()
 
-/** What an agent needs to give objects to other nodes. */
+/** Everything that an agent needs to send objects to other nodes. */
 export interface ServedObjects {
   readonly copies: LocalCopies
   readonly arriving: ArrivingObjects
@@ -59,7 +59,7 @@ export async function serveObject(served: ServedObjects, call: RouteCall): Promi
   served.metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
 }
 
-/** As `findObject`, with room taken for what will be sent; 425, too: there was none, and others have it. */
+/** Does the same as `findObject` and takes room for the bytes to send; 425 also if there is no room. */
 async function findWithRoom(
   served: ServedObjects,
   asked: { readonly object: WireObject; readonly range: Range },
@@ -74,7 +74,7 @@ async function findWithRoom(
     const found = await findObject(served, asked, wish)
     if (typeof found === 'number') return found
     const { length } = asked.range
-    // Who says that nobody needs it soon can wait, or have it from another node.
+    // A request that nobody needs soon can wait, or go to another node.
     const patienceMs = isHeld ? heldUntilMs - performance.now() : 0
     if (urgency !== 'listed' || request.method === 'HEAD') room.force(length)
     else if (!(await room.enter(length, patienceMs))) return 425
@@ -85,8 +85,8 @@ async function findWithRoom(
 }
 
 /**
- * A range of an object of this node's copies, or the status that says why it is not there: 404, no copy has it; 409, it
- * is another version; 425, it is still arriving, which is waited for at most `holdMs`.
+ * Finds a range of an object among this node's copies. Otherwise returns a status: 404, no copy has it; 409, it is
+ * another version; 425, it is still downloading and did not arrive within `holdMs`.
  */
 export async function findObject(
   { copies, arriving }: Pick<ServedObjects, 'copies' | 'arriving'>,
@@ -141,7 +141,7 @@ function writeHead(
   }
 }
 
-/** Reads `bytes=a-b`; the whole object without a header; undefined for what cannot be served. */
+/** Reads `bytes=a-b`. Without a header: the whole object. Undefined if the range cannot be served. */
 export function parseRange(header: string | undefined, sizeBytes: number): Range | undefined {
   if (header === undefined) return { offset: 0, length: sizeBytes }
   const match = /^bytes=(\d{1,16})-(\d{1,16})$/.exec(header)

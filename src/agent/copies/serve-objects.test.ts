@@ -17,10 +17,10 @@ import type { LocalCopies } from './local-copies.js'
 import { room, type ServedObjects } from './serve-object.js'
 import { serveObjects } from './serve-objects.js'
 
-/** Files beside the buffer of 1 MiB: they fit in one, fill it, and are larger. */
+/** File sizes around the 1 MiB buffer: some fit, one fills it, one is larger. */
 const SIZES = [0, 1000, 1024 * 1024, 700_000, 700_000, 3_000_000, 5]
 
-/** An agent with a copy of files of these sizes. */
+/** An agent with a copy whose files have these sizes. */
 async function startAgent(t: TestContext, sizes: readonly number[]) {
   const root = await temporaryDirectory(t)
   const pathOf = (key: string) => join(root, key)
@@ -63,7 +63,7 @@ async function startAgent(t: TestContext, sizes: readonly number[]) {
   return { root, pathOf, metrics, server, url }
 }
 
-/** Asks for all files, and one that the agent has not; nothing of the answer is read yet. */
+/** Asks for all files, and one that the agent lacks; reads nothing of the answer yet. */
 async function begin(url: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
   const asking = get(url, { headers, agent: false })
   const [answer] = (await once(asking, 'response')) as [IncomingMessage]
@@ -84,7 +84,7 @@ async function readAll(answer: IncomingMessage) {
   return heard
 }
 
-/** What an agent answers for `sizes`. */
+/** The agent's answer for `sizes`. */
 async function ask(
   t: TestContext,
   sizes: readonly number[],
@@ -133,10 +133,10 @@ test('a node with enough to send refuses only those who can have the files elsew
   assert.deepEqual((await ask(t, [10, 20], async () => {}, SPARED)).heard, expected([10, 20]))
 })
 
-/** More than the buffers of a connection hold, in files of different sizes. */
+/** Files of different sizes, together more than a connection buffers. */
 const MANY = Array.from({ length: 40 }, (_, index) => 200_000 + 17_000 * index)
 
-/** Of how many answers of 1 MiB and more the agent has room yet; as many as there is room for when nothing is sent. */
+/** How many answers of 1 MiB or more the agent still has room for; all of its room if nothing is being sent. */
 async function countRoom(): Promise<number> {
   let free = 0
   while (await room.enter(1024 * 1024, 0)) free += 1
@@ -144,7 +144,7 @@ async function countRoom(): Promise<number> {
   return free
 }
 
-/** Counts what is sent at once from now on. */
+/** Counts from now on how much is sent at the same time. */
 function watchRoom(t: TestContext) {
   let [now, highest] = [0, 0]
   const { force, leave } = room
@@ -166,7 +166,7 @@ const openFiles = (root: string) =>
     try {
       return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(root)
     } catch {
-      return false // closed meanwhile
+      return false // closed since the listing
     }
   }).length
 
@@ -202,7 +202,7 @@ test('clients that stop reading are cut off, and what they had of the node is fr
   assert.equal(await countRoom(), 0)
   assert.equal((await begin(url, SPARED)).statusCode, 425)
   assert.deepEqual(await readAll(await begin(url)), expected(MANY), 'what a job waits for comes all the same')
-  for (const socket of sockets.slice(0, 12)) socket.setTimeout(50) // as the server does, after a minute
+  for (const socket of sockets.slice(0, 12)) socket.setTimeout(50) // as the server does after a minute
   while ((await countRoom()) < 12) await setTimeout(5)
   assert.equal(openFiles(root), 0)
   for (const answer of stuck) await assert.rejects(readAll(answer), { code: 'ECONNRESET' })

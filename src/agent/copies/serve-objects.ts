@@ -12,8 +12,8 @@ import { buffers } from './send-copy-file.js'
 import { findObject, room, type ServedObjects } from './serve-object.js'
 
 /**
- * Answers `GET /v1/datasets/<name>/objects?…`: many whole objects, one after the other, each with the status that it
- * would have alone. None is waited for. A node that has enough to send answers 425 to who can have them elsewhere.
+ * Answers `GET /v1/datasets/<name>/objects?…`: sends many whole objects one after the other, each with the status that
+ * it would have alone. Waits for none of them. A busy node answers 425 if the client can get them elsewhere.
  */
 export async function serveObjects(served: ServedObjects, call: RouteCall): Promise<void> {
   const { request, response, query, parameters } = call
@@ -41,7 +41,7 @@ async function sendObjects(
   }: Pick<RouteCall, 'response'> & { readonly objects: readonly WireObject[]; readonly bytes: number },
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/octet-stream' })
-  // Looked for together: those that are arriving share one look at their staging.
+  // Looked up together, so that objects of one download share one look at it.
   const all = await Promise.all(objects.map((object) => find(served, object).catch(statusOfFailure)))
   await buffers.use(bytes, async (buffer) => {
     const answer = new PackedAnswer(response, buffer)
@@ -51,7 +51,7 @@ async function sendObjects(
   })
 }
 
-/** Puts an object into the answer, or says why it is not there. */
+/** Adds an object to the answer, or the status that says why it is not there. */
 async function put(
   served: ServedObjects,
   { object, found }: { readonly object: WireObject; readonly found: LocalObject | number },

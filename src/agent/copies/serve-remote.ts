@@ -27,7 +27,7 @@ export async function serveRemoteIndex(
   }, response)
 }
 
-/** Answers `GET /v1/datasets/<name>/files/<key>`: the key is looked up in the manifest, which knows the path. */
+/** Answers `GET /v1/datasets/<name>/files/<key>`: looks the key up in the manifest, which knows the path. */
 export async function serveRemoteFile(
   {
     copies,

@@ -1,23 +1,23 @@
 import { ArrivalClient } from '../../cache/arrivals/arrival-client.js'
 
-/** What a status calls those who ask agents. */
+/** The name by which a status shows clients of agents. */
 const READER = { name: 'other nodes' }
 
-/** Connections to the stagers of this node's arriving copies, by folder. Of one that has ended nothing is kept. */
+/** Connections to the stagers of this node's downloads, by folder. Closed connections are dropped. */
 export class StagerConnections {
   readonly #opened = new Map<string, Promise<ArrivalClient | undefined>>()
 
-  /** How many are kept. */
+  /** Number of kept connections. */
   get size(): number {
     return this.#opened.size
   }
 
-  /** The connection to whoever stages in the folder; undefined where nobody does, or nobody whom this user may ask. */
+  /** Connects to the stager in the folder; undefined if there is none, or none that this user can ask. */
   async find(directory: string): Promise<ArrivalClient | undefined> {
     const known = this.#opened.get(directory)
     const client = await known
     if (client?.isOpen) return client
-    // Whoever met the same dead connection shares the new one.
+    // Callers that met the same dead connection share the new one.
     if (this.#opened.get(directory) === known) this.#open(directory)
     return this.#opened.get(directory)
   }
@@ -41,7 +41,7 @@ export class StagerConnections {
   }
 }
 
-/** A folder that cannot be opened, be it for want of descriptors, has nobody to ask just now. */
+/** Undefined if the folder cannot be opened, even for lack of file descriptors: nobody can be asked just now. */
 async function openClient(directory: string): Promise<ArrivalClient | undefined> {
   try {
     return await ArrivalClient.open(directory, READER)

@@ -12,14 +12,14 @@ import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { Gateway } from './gateway.js'
 import { GatewayCopies } from './gateway-copies.js'
 
-/** The largest object that is answered at once, and the smallest that is not. */
+/** An empty object, the largest object that is answered at once, and the smallest that is not. */
 const OBJECTS = { none: Buffer.alloc(0), small: Buffer.alloc(65_536, 'a'), large: Buffer.alloc(65_537, 'b') }
 const KEEP_MS = 60_000
 const dataset: Dataset = { name: 'd', source: 's3://bucket/data/', include: [], exclude: [] }
 
 /**
- * A gateway over a ready copy of the objects, whose `clocks` stand still. `ask` says what came, and
- * how often the long way was gone for it: that always locates the dataset.
+ * A gateway over a ready copy of the objects, with its `clocks` stopped. `ask` returns the answer and how often it took
+ * the long way, which always locates the dataset.
  */
 async function openGateway(t: TestContext) {
   const directory = await temporaryDirectory(t)

@@ -8,17 +8,17 @@ import { findHostBucket, type GatewayNames } from './gateway-names.js'
 import { findAnswer, headersOf } from './object-answer.js'
 import { parseS3Request } from './s3-request.js'
 
-/** What was answered. */
+/** The answer that was sent. */
 export interface AnsweredAtOnce {
   readonly operation: 'GetObject' | 'HeadObject'
-  /** Of the object. */
+  /** Bytes of the object that were sent. */
   readonly bytes: number
 }
 
 /**
- * Answers a request for a small object of a ready copy within this turn, if all of this is known: who asks, the copy,
- * that it is held, and that disks answer quickly. Half of the time that a small object takes went into waiting for what
- * was known. Undefined: nothing was sent, and the request has to be answered the long way, be it with a refusal.
+ * Answers a request for a small object of a ready copy synchronously, if the gateway already knows who asks, where the
+ * copy is, that it is held, and that disks answer quickly. Half of a small object's time used to go into waiting for
+ * facts that were known. Undefined: nothing was sent, and the request must go the long way, even if only to be refused.
  */
 export function answerAtOnce(
   gateway: {
@@ -31,7 +31,7 @@ export function answerAtOnce(
     readonly request: IncomingMessage
     readonly response: ServerResponse
     readonly pins: Pins
-    /** What every answer has. */
+    /** Headers that every answer has. */
     readonly head: OutgoingHttpHeaders
   },
 ): AnsweredAtOnce | undefined {
@@ -39,7 +39,7 @@ export function answerAtOnce(
   try {
     return tryAnswering()
   } catch {
-    return undefined // what it was is found out, and told, the long way
+    return undefined // the long way finds and reports the cause
   }
 
   function tryAnswering(): AnsweredAtOnce | undefined {

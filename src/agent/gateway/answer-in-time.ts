@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from './s3-request.js'
 
-/** A record that takes longer than this to answer is not waited for where an earlier answer is known, ms. */
+/** How long to wait for the record if an earlier answer is known, in ms. */
 const PATIENCE_MS = 500
-/** Nor longer than this where none is: clients come again, and a record that is away is asked for a minute, ms. */
+/** The same if no answer is known, in ms: clients retry, while a query to a record that is away lasts a minute. */
 const LONGEST_MS = 5000
 
-/** What the record answers; while it is away, what it said before. Throws ServiceUnavailable where nothing is known. */
+/** The record's answer, or the earlier one while the record is away. Throws ServiceUnavailable if neither is known. */
 export async function answerInTime<Answer>(
   asked: Promise<Answer>,
   before: { readonly answer: Answer } | undefined,
 ): Promise<Answer> {
-  asked.catch(() => {}) // it may fail when nobody listens any more
+  asked.catch(() => {}) // it may fail after everybody stopped waiting
   const late = sleep(before === undefined ? LONGEST_MS : PATIENCE_MS, 'late' as const, { ref: false })
   try {
     const answer = await Promise.race([asked, late])

@@ -9,16 +9,16 @@ import { WHOLE_OBJECT_BYTES } from '../../proof/plan-parts.js'
 import { planProof } from '../../proof/plan-proof.js'
 import { PROVEN_ELSEWHERE } from '../../proof/prove-parts.js'
 
-/** When a range of an arriving object is answered: once its bytes are proven, or as soon as they are written. */
+/** When to answer a range of a downloading object: once its bytes are verified, or once they are written. */
 export type RangesTaken = 'proven' | 'unproven'
 
 type Outcome = ArrivingLook['outcome']
 
-/** Between two looks at what is written down of an object, ms: at first, and at most. */
+/** Time between two looks at an object's progress in the manifest, in ms: at first, and at most. */
 const LOOK_MS = 50
 const MAX_LOOK_MS = 1000
 
-/** Waits for objects of arriving copies, and for ranges of those that come in parts. */
+/** Waits for objects of copies that are still downloading, and for ranges of those that come in parts. */
 export class ArrivingRanges {
   readonly #reader: ArrivingReader
   readonly #taken: RangesTaken
@@ -33,7 +33,7 @@ export class ArrivingRanges {
     })
   }
 
-  /** Resolves with `there` once the range can be read; `gone`: the copy was published or given up, locate it again. */
+  /** Resolves with `there` once the range can be read. `gone`: the copy was published or given up; locate it again. */
   async waitFor(copy: Copy, entry: ManifestEntry, range: ByteRange, signal: AbortSignal): Promise<Outcome> {
     const { key, sizeBytes } = entry
     const isPart = range.length < sizeBytes
@@ -56,7 +56,7 @@ export class ArrivingRanges {
     this.#reader.close()
   }
 
-  /** Whether the parts that a range lies in are there, each proven by itself; false: they are proven with the whole. */
+  /** Whether the parts around a range are there, each verified on its own; false: only with the whole object. */
   async #waitForParts(
     copy: Copy,
     asked: { readonly key: string; readonly range: ByteRange },
@@ -70,7 +70,7 @@ export class ArrivingRanges {
       if (look.parts && !hasAsked) {
         const { offset, length } = look.parts
         await this.#reader.awaitAsked(copy, [asked.key, offset, length], { signal })
-        hasAsked = true // what is written is written down a moment later
+        hasAsked = true // the manifest notes written bytes a moment later
         pauseMs = LOOK_MS
       }
       await sleep(pauseMs, undefined, { signal })
@@ -80,10 +80,10 @@ export class ArrivingRanges {
 
 type PartsLook =
   | { readonly outcome: 'there' | 'never' }
-  /** `parts`: the whole parts that the range lies in, where they are planned. */
+  /** `parts`: the whole parts around the range, once they are planned. */
   | { readonly outcome: 'coming'; readonly parts?: ByteRange }
 
-/** The manifest is opened for the look only: the stager could not publish while somebody holds it open. */
+/** Opens the manifest only for the look: the stager cannot publish while it is open. */
 function lookAtParts(
   copy: Copy,
   { key, range }: { readonly key: string; readonly range: ByteRange },
@@ -94,7 +94,7 @@ function lookAtParts(
     if (!manifest || !entry) return { outcome: 'never' }
     return judgeParts(entry, manifest.parts.of(entry.id), range)
   } catch (error) {
-    // On a full disk SQLite cannot read what a stager writes: whoever waits for the whole object hears of the end.
+    // On a full disk, SQLite cannot read a stager's writes: whole-object waiters learn of the end.
     if (isOfSqlite(error)) return { outcome: 'never' }
     throw error
   } finally {
@@ -103,8 +103,8 @@ function lookAtParts(
 }
 
 /**
- * What is known of the parts that a range lies in. A part is proven by itself where another node had proven the object
- * that it is of, and where the source has no checksum, so that nothing will ever prove more.
+ * Judges the parts around a range. A part counts as verified on its own if another node had verified its object, or if
+ * the source has no checksum, so that no stronger check will ever come.
  */
 export function judgeParts(
   entry: Pick<ManifestEntry, 'sizeBytes' | 'etag' | 'partBytes' | 'facts' | 'state'>,

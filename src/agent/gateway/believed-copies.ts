@@ -1,15 +1,15 @@
 import { BroadcastChannel } from 'node:worker_threads'
 import type { Copy } from '../../model/copy.js'
 
-/** How long what the record said is believed, ms: far below the life of any hold. */
+/** How long the record's answer stays fresh, in ms: far below the life of any hold. */
 const BELIEVED_MS = 500
-/** On which the threads of one gateway tell each other. */
+/** The channel on which the threads of one gateway share what they know. */
 const CHANNEL = 'dsc gateway: copies'
 
 /** Asks the other threads what they know. */
 const ASK = 'ask'
 
-/** What a thread tells the others of a dataset. */
+/** A thread's message to the others about a dataset. */
 interface Told {
   readonly dataset: string
   readonly copies: readonly Copy[]
@@ -22,33 +22,33 @@ interface Believed {
 }
 
 /**
- * What the record said of the copies of datasets: believed for a moment, and kept for when the record is away. Of ready
- * copies the other threads of the gateway are told, so that each knows what any of them knew.
+ * The record's answers about copies of datasets: fresh for a moment, and kept for when the record is away. Threads of
+ * the gateway tell each other about ready copies, so that each knows what any of them learned.
  */
 export class BelievedCopies {
   readonly #believed = new Map<string, Believed>()
   readonly #channel = new BroadcastChannel(CHANNEL)
-  /** Ids of the ready copies of each dataset that the others were told of. */
+  /** Ids of the ready copies of each dataset that the other threads were told about. */
   readonly #told = new Map<string, string>()
 
   constructor() {
     this.#channel.onmessage = (event) => this.#hear((event as { data: Told | typeof ASK }).data)
     this.#channel.unref()
-    this.#channel.postMessage(ASK) // what was told before this thread began
+    this.#channel.postMessage(ASK) // ask for what was shared before this thread began
   }
 
-  /** What is believed this moment; undefined: the record is to be asked. */
+  /** The fresh answer; undefined: ask the record. */
   find(dataset: string): readonly Copy[] | undefined {
     const known = this.#believed.get(dataset)
     return known && known.untilMs > performance.now() ? known.copies : undefined
   }
 
-  /** Ready copies of which the record once said: nothing is evicted without it, so they hold while it is away. */
+  /** Ready copies that the record once reported. They stay while it is away: eviction needs the record. */
   readyOf(dataset: string): readonly Copy[] {
     return this.#believed.get(dataset)?.copies.filter(({ state }) => state === 'ready') ?? []
   }
 
-  /** Notes what the record said. Of a dataset that has no ready copy nothing is believed: it changes all the time. */
+  /** Notes the record's answer, unless the dataset has no ready copy: that answer changes all the time. */
   learn(dataset: string, copies: readonly Copy[]): void {
     const ready = copies.filter(({ state }) => state === 'ready')
     if (ready.length === 0) return
@@ -59,7 +59,7 @@ export class BelievedCopies {
     this.#tell(dataset)
   }
 
-  /** Has the record asked at once. */
+  /** Makes the next `find` ask the record. */
   doubt(dataset: string): void {
     const known = this.#believed.get(dataset)
     if (known) this.#believed.set(dataset, { ...known, untilMs: 0 })

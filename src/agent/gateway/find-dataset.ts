@@ -2,26 +2,26 @@ import { createKeyMatcher } from '../../cache/download/match-keys.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 
-/** A dataset whose objects lie in a bucket. */
+/** A dataset whose objects are in a bucket. */
 export interface ServedDataset {
   readonly dataset: Dataset
   readonly bucket: string
-  /** Beginning of its keys: empty or ending in `/`. */
+  /** Start of its keys: empty, or ends in `/`. */
   readonly prefix: string
-  /** Whether its definition takes a key, relative to the prefix. */
+  /** Whether its definition includes a key, relative to the prefix. */
   readonly takes: (key: string) => boolean
 }
 
-/** What clients can ask for. */
+/** The datasets that clients can ask for. */
 export interface Catalog {
-  /** Also those without a bucket. */
+  /** All datasets, including those without a bucket. */
   readonly datasets: readonly Dataset[]
-  /** Those that an S3 client can ask for, longest prefix first. */
+  /** The datasets that an S3 client can ask for, longest prefix first. */
   readonly served: readonly ServedDataset[]
   readonly buckets: ReadonlySet<string>
 }
 
-/** Sorts datasets by what is asked for. */
+/** Sorts datasets by how clients ask for them. */
 export function makeCatalog(datasets: readonly Dataset[]): Catalog {
   const served = datasets
     .flatMap((dataset) => {
@@ -35,9 +35,9 @@ export function makeCatalog(datasets: readonly Dataset[]): Catalog {
 }
 
 /**
- * The dataset that serves a key: the one with the longest prefix of it, so that a dataset declared inside another is
- * answered by its own definition; of several that share the prefix, the first that takes the key. Undefined: nobody
- * declared it.
+ * The dataset that serves a key: the one with the longest matching prefix, so that a dataset declared inside another is
+ * answered by its own definition. If several share the prefix, the first that includes the key. Undefined: none
+ * declares it.
  */
 export function findServed(
   served: readonly ServedDataset[],
@@ -54,7 +54,7 @@ export function findServed(
   )
 }
 
-/** The globs are read when a key is asked for: the catalog is made anew every few seconds. */
+/** Compiles the globs at the first key: the catalog is rebuilt every few seconds. */
 function takesOf(dataset: Dataset): ServedDataset['takes'] {
   if (dataset.include.length + dataset.exclude.length === 0) return () => true
   let matcher: ServedDataset['takes'] | undefined

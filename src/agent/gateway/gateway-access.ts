@@ -7,10 +7,10 @@ import { isLocalUser, isLocalUserAtOnce, type LocalUsers } from './local-users.j
 import { S3Error } from './s3-request.js'
 import { findAccessKey, isSigned, verifySignature } from './verify-signature.js'
 
-/** Of more keys than this, some secrets are made again. */
+/** Maximum number of cached secrets; beyond it, some are derived again. */
 const MAX_SECRETS = 256
 
-/** Headers that proxies add: whoever asked them is not who holds the connection. */
+/** Headers that proxies add: the connection then belongs to the proxy, not to the client. */
 const FORWARDED = [
   'forwarded',
   'via',
@@ -21,8 +21,8 @@ const FORWARDED = [
 ]
 
 /**
- * Whether a request comes through a proxy, or from a web page of another site that a browser here shows: neither may
- * use what its connection's owner may.
+ * Whether a request comes through a proxy, or from another site's page in a local browser: neither gets the rights of
+ * the connection's owner.
  */
 function isFromElsewhere(headers: IncomingHttpHeaders): boolean {
   if (FORWARDED.some((name) => headers[name] !== undefined)) return true
@@ -32,7 +32,7 @@ function isFromElsewhere(headers: IncomingHttpHeaders): boolean {
   return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
 
-/** Decides who is answered: whoever signs with a key that dsc gave out, and local users who are trusted. */
+/** Decides which requests to answer: those signed with a key that dsc gave out, and those of trusted local users. */
 export class GatewayAccess {
   readonly #tokens: AgentTokens | undefined
   readonly #users: LocalUsers
@@ -44,7 +44,7 @@ export class GatewayAccess {
     this.#users = options.users
   }
 
-  /** Rejects with an S3Error unless the request is signed with a key of ours, or comes from a user whom it serves. */
+  /** Rejects with an S3Error unless the request is signed with one of our keys or comes from a trusted local user. */
   async authorize(request: IncomingMessage): Promise<void> {
     if (isFromElsewhere(request.headers)) {
       this.#requireSignature(request)
@@ -52,7 +52,7 @@ export class GatewayAccess {
     }
     const known = this.#trusted.get(request.socket)
     if (known === true) return
-    // To look up whose connection it is costs more than a signature; clients of no key of ours sign with any.
+    // Looking up a connection's owner costs more than a signature; clients without our key sign with any key.
     if (known === undefined && !this.#isSignedByUs(request) && (await this.isTrusted(request))) return
     try {
       this.#requireSignature(request)
@@ -61,7 +61,7 @@ export class GatewayAccess {
     }
   }
 
-  /** As `authorize`, within this turn; false: `authorize` has to find out, or refuses. */
+  /** Does the same as `authorize`, synchronously; false: only `authorize` can tell, or it refuses. */
   isAuthorized(request: IncomingMessage): boolean {
     const { socket, headers } = request
     const known = this.#trusted.get(socket) ?? isLocalUserAtOnce(socket, this.#users)
@@ -71,7 +71,7 @@ export class GatewayAccess {
     return true
   }
 
-  /** Whether an unsigned request is answered; whose connection it comes over is found out at its first. */
+  /** Whether unsigned requests are answered; looks up the connection's owner at its first request. */
   async isTrusted({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): Promise<boolean> {
     if (isFromElsewhere(headers)) return false
     const known = this.#trusted.get(socket)
@@ -81,7 +81,7 @@ export class GatewayAccess {
     return isTrusted
   }
 
-  /** Whether it claims to be signed with a key that dsc gave out. */
+  /** Whether the request claims a key that dsc gave out. */
   #isSignedByUs({ url = '', headers }: IncomingMessage): boolean {
     return this.#tokens !== undefined && isGatewayKey(findAccessKey({ url, headers }) ?? '')
   }

@@ -20,25 +20,25 @@ import { GatewayHolds } from './gateway-holds.js'
 import { type Passed, PassedDatasets } from './passed-datasets.js'
 import { S3Error } from './s3-request.js'
 
-/** How often a staging that was begun is looked at until it is admitted, ms. */
+/** How often to check whether a new download is admitted, in ms. */
 const LOOK_INTERVAL_MS = 50
-/** A copy that is not found for so long is not only being moved, ms. */
+/** How long a copy may be missing while it is moved, in ms; after that, it is not merely moving. */
 const MAX_MOVE_MS = 10_000
-/** A source that failed is not asked again for so long, ms: a thousand clients must not hammer it. */
+/** How long to leave a failed source alone, in ms: a thousand clients must not hammer it. */
 const FAILED_MS = 3000
 
-/** Without room, or where a key cannot become a file, bytes are passed through and not kept. */
+/** Failures that pass bytes through without keeping them: no room, or a key that cannot become a file. */
 const PASSES: readonly FailureCode[] = ['QUOTA_EXCEEDED', 'DISK_FULL', 'KEY_UNSAFE', 'CACHE_ROOT_INVALID']
 
 /** Where a dataset is read from. */
 export type Located = { readonly kind: 'copy'; readonly copy: Copy } | Passed
 
-/** The version of each dataset that one connection reads, by name: it sees no other half way. */
+/** The version of each dataset that one connection reads, by name: it never switches midway. */
 export type Pins = Map<string, string>
 
 /**
- * Finds, begins and holds the copies that S3 clients read. Reading holds a copy: a lease that lives `keepMs` longer
- * than the last read. What is not here is staged under the policy; where that is refused it is passed through.
+ * Finds, stages and holds the copies that S3 clients read. Reading holds a copy: by a lease that outlives the last read
+ * by `keepMs`. A missing dataset is staged within the limits; if they refuse it, it is passed through.
  */
 export class GatewayCopies {
   readonly #arriving: ArrivingRanges
@@ -50,7 +50,7 @@ export class GatewayCopies {
   readonly #asked = new Map<string, Promise<readonly Copy[]>>()
   readonly #stagings = new Map<string, Promise<void>>()
   readonly #failures = new Map<string, { readonly untilMs: number; readonly error: unknown }>()
-  /** Those who wait for objects of a dataset that is being staged. */
+  /** Clients waiting for objects of a dataset that is being staged. */
   readonly #waits = new Map<string, Set<AbortController>>()
   readonly #manifests = new OpenManifests()
   readonly #passed: PassedDatasets
@@ -85,12 +85,12 @@ export class GatewayCopies {
     }
   }
 
-  /** Of the cache that is read. */
+  /** Root of the cache that is read. */
   get root(): string {
     return this.#cache.root
   }
 
-  /** As `locate`, of a ready copy that is known and held this moment; undefined: `locate` has to ask. */
+  /** Does the same as `locate` for a ready copy that is known and held right now; undefined: only `locate` can tell. */
   locateAtOnce({ name }: Dataset, pins: Pins): Located | undefined {
     const copy = choose(this.#believed.find(name) ?? [], pins.get(name))
     if (copy?.state !== 'ready' || !this.#holds.isFresh(copy.copyId)) return undefined
@@ -98,14 +98,14 @@ export class GatewayCopies {
     return { kind: 'copy', copy }
   }
 
-  /** Where to read a dataset from: its pinned or newest ready copy, an admitted staging, else its source. */
+  /** Where to read a dataset from: its pinned or newest ready copy, else an admitted download, else its source. */
   async locate(dataset: Dataset, pins: Pins): Promise<Located> {
     for (;;) {
       const copy = choose(await this.#listCopies(dataset), pins.get(dataset.name))
       const passed = this.#passed.find(dataset)
       if (copy !== undefined && (copy.state === 'ready' || !passed)) {
         pins.set(dataset.name, copy.copyId)
-        if (copy.state !== 'ready') this.#stage(dataset) // joins, and takes over a stager that died
+        if (copy.state !== 'ready') this.#stage(dataset) // joins, and takes over from a stager that died
         return { kind: 'copy', copy }
       }
       if (passed) return passed
@@ -115,7 +115,7 @@ export class GatewayCopies {
     }
   }
 
-  /** Waits for a range of an object of an arriving copy. `gone`: locate it again. Rejects with what its staging does. */
+  /** Waits for a range of an object still downloading. `gone`: locate it again. Rejects if the download fails. */
   async waitFor(
     copy: Copy,
     { entry, range }: { readonly entry: ManifestEntry; readonly range: ByteRange },
@@ -136,7 +136,7 @@ export class GatewayCopies {
     }
   }
 
-  /** Keeps what was located from being evicted or closed while `read` runs, a copy `keepMs` longer. */
+  /** Protects a located dataset from eviction and closing while `read` runs; a copy, `keepMs` longer. */
   async use<Result>(located: Located, read: () => Promise<Result>): Promise<Result> {
     if (located.kind === 'passed') return this.#passed.use(located, read)
     const held = await this.#holds.use(located.copy, read)
@@ -144,34 +144,34 @@ export class GatewayCopies {
     return held.result
   }
 
-  /** Calls `look` with the manifest of what was located; undefined: it was moved this moment, locate it again. */
+  /** Calls `look` with the manifest at the located place; undefined: it was moved this moment; locate it again. */
   look<Result>(located: Located, look: (manifest: Manifest) => Result): Result | undefined {
     if (located.kind === 'copy' && located.copy.state === 'ready')
       return this.#manifests.look(located.copy, look)
     const keys = located.kind === 'passed' ? 'any' : 'paths'
     const manifest = Manifest.findPublished(directoryOf(located), { keys })
     try {
-      // What is not listed yet may come: a stager that found its source changed lists it once more.
+      // A missing listing may still come: a stager whose source changed lists it once more.
       const isListed = manifest?.readSetting('listing') !== undefined
       return manifest && isListed ? look(manifest) : undefined
     } catch (error) {
-      // On a full disk SQLite cannot read what a stager writes: its staging is about to end.
+      // On a full disk, SQLite cannot read a stager's writes: its download is about to end.
       if (isOfSqlite(error)) return undefined
       throw error
     } finally {
-      manifest?.close() // a stager could not publish while somebody holds it open
+      manifest?.close() // a stager cannot publish while the manifest is open
     }
   }
 
   /**
-   * Calls `read` until it finds what it reads: between the rename that publishes a copy and the record that says so,
-   * and while one is evicted, it is where nobody said. Throws ServiceUnavailable when that lasts.
+   * Calls `read` until it finds its data. A copy has no known place between the rename that publishes it and the
+   * record's update, and during its eviction. Throws ServiceUnavailable if that lasts.
    */
   async untilFound<Result>(
     datasets: readonly Dataset[],
     read: () => Promise<Result | undefined>,
   ): Promise<Result> {
-    // Not by the clock: `read` may have waited for an object for an hour before its copy was published.
+    // Count looks, not time: `read` may have waited an hour for an object before its copy was published.
     for (let lookedMs = 0; lookedMs < MAX_MOVE_MS; lookedMs += LOOK_INTERVAL_MS) {
       const found = await read()
       if (found !== undefined) return found
@@ -185,7 +185,7 @@ export class GatewayCopies {
     )
   }
 
-  /** Renews the holds of copies that are being read; to be called at least every third of `keepMs`. */
+  /** Renews the holds of copies that are being read; call it at least every third of `keepMs`. */
   async renewHolds(): Promise<void> {
     await this.#holds.renew()
   }
@@ -198,7 +198,7 @@ export class GatewayCopies {
     await this.#passed.close()
   }
 
-  /** Those of an earlier definition are none of it: their keys are below another prefix, or were chosen otherwise. */
+  /** Excludes copies of an earlier definition: their keys have another prefix, or were chosen by other filters. */
   async #listCopies(dataset: Dataset): Promise<readonly Copy[]> {
     const { name } = dataset
     const believed = this.#believed.find(name)
@@ -213,7 +213,7 @@ export class GatewayCopies {
     return copies
   }
 
-  /** All who ask at once share one question: one that is away answers late, or never. */
+  /** Concurrent callers share one query: a record that is away answers late, or never. */
   #askRecord(dataset: string): Promise<readonly Copy[]> {
     const { record, node } = this.#cache
     const asked =
@@ -225,7 +225,7 @@ export class GatewayCopies {
     return asked
   }
 
-  /** Looks until the staging is admitted or over. */
+  /** Waits until the download is admitted or over. */
   async #stageUntilAdmitted(dataset: Dataset): Promise<void> {
     let isOver = false
     void this.#stage(dataset).finally(() => {
@@ -242,7 +242,7 @@ export class GatewayCopies {
     }
   }
 
-  /** Stages a dataset in the background, once; what it fails with is remembered for a while. */
+  /** Stages a dataset in the background, once; remembers a failure for a while. */
   #stage(dataset: Dataset): Promise<void> {
     const known = this.#stagings.get(dataset.name)
     if (known) return known
@@ -264,7 +264,7 @@ export class GatewayCopies {
       if (!isInPlace(this.#cache.root, copy))
         throw new DscError('CACHE_ROOT_INVALID', `${copy.directory} does not lie in ${this.#cache.root}`)
       this.#holds.take(copy, { leaseId, expiresAtMs: lease.expiresAtMs })
-      // Known from now on, also to who cannot ask the record any more.
+      // Known from now on, even if the record goes away.
       this.#believed.learn(dataset.name, [copy])
       this.#believed.doubt(dataset.name)
     } catch (failure) {
@@ -277,32 +277,32 @@ export class GatewayCopies {
   }
 }
 
-/** Of the copies of a dataset, newest first, the one that a connection reads. */
+/** Chooses the copy that a connection reads from a dataset's copies, which are sorted newest first. */
 function choose(copies: readonly Copy[], pinnedId: string | undefined): Copy | undefined {
   const pinned = copies.find(({ copyId }) => copyId === pinnedId)
   return pinned ?? copies.find(({ state }) => state === 'ready') ?? copies[0]
 }
 
-/** Whether a dataset that failed to be staged is passed through. */
+/** Whether a dataset that could not be staged is passed through. */
 function isPassed(error: unknown): error is Error {
-  // A disk that is nearly full is an I/O error to SQLite, which may have left some room by the time one looks.
+  // SQLite reports a nearly full disk as an I/O error, and some room may be free again by the time one looks.
   const isNearlyFull = String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_IOERR')
   return isNearlyFull || isDscError(error, ...PASSES)
 }
 
-/** Whether a copy lies where copies of this cache lie: members of its group can write anything into the record. */
+/** Whether a copy lies in its proper place in this cache: members of its group can write any path into the record. */
 function isInPlace(root: string, { copyId, dataset, version, directory, state }: Copy): boolean {
   if (state === 'staging') return directory === stagingDirectoryOf(root, copyId)
   return version !== null && isCopyDirectoryOf(root, { dataset, version }, directory)
 }
 
-/** An object that went after it was listed says nothing of others that are waited for: the next listing tells. */
+/** A vanished object says nothing about the others that clients wait for: the next listing will. */
 function objectGone(failure: unknown): unknown {
   if (!isDscError(failure, 'SOURCE_NOT_FOUND')) return failure
   return new S3Error({ code: 'ServiceUnavailable', status: 503, retryAfterSeconds: 5 }, failure.message)
 }
 
-/** The folder in which the manifest of what was located lies. */
+/** The folder of the manifest at a located place. */
 function directoryOf(located: Located): string {
   return located.kind === 'copy' ? located.copy.directory : located.directory
 }

@@ -1,14 +1,14 @@
-/** How often something was answered, or how many bytes of it. */
+/** A number of answers or of sent bytes. */
 export interface GatewayCount {
   readonly name: 'dsc_gateway_requests_total' | 'dsc_gateway_sent_bytes_total'
   readonly labels: Readonly<Record<string, string>>
   value: number
 }
 
-/** What was counted is told so much later, ms. */
+/** Delay before new counts are reported, in ms. */
 const TELL_MS = 20
 
-/** Sums up what a thread of the gateway answers and tells it in one go: to find a series takes as long as to open a file. */
+/** Sums up a gateway thread's answers and reports them in batches: finding a series takes as long as opening a file. */
 export class GatewayCounts {
   readonly #tell: (counts: readonly GatewayCount[]) => void
   #counts = new Map<string, GatewayCount>()
@@ -36,7 +36,7 @@ export class GatewayCounts {
     else this.#add(from, { name: 'dsc_gateway_sent_bytes_total', labels: { from }, value: bytes })
   }
 
-  /** Tells at once what was not told yet. */
+  /** Reports all pending counts at once. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

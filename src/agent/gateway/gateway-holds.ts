@@ -7,16 +7,16 @@ interface Hold {
   readonly leaseId: string
   expiresAtMs: number
   readers: number
-  /** Undefined while nobody asks the record for it. */
+  /** Undefined while no renewal is under way. */
   renewing?: Promise<void> | undefined
 }
 
-/** Keeps copies that S3 clients read from being evicted: by leases that live `keepMs` longer than the last read. */
+/** Protects copies that S3 clients read from eviction: by leases that outlive the last read by `keepMs`. */
 export class GatewayHolds {
   readonly #cache: Cache
   readonly #keepMs: number
   readonly #holds = new Map<string, Hold>()
-  /** Holds that are being taken: a hundred connections of one client begin at once. */
+  /** Holds that are being taken: a client may open a hundred connections at once. */
   readonly #beginning = new Map<string, Promise<Hold | undefined>>()
 
   constructor(options: { readonly cache: Cache; readonly keepMs: number }) {
@@ -24,7 +24,7 @@ export class GatewayHolds {
     this.#keepMs = options.keepMs
   }
 
-  /** A lease from now on. */
+  /** A lease that starts now. */
   nextLease(): LeaseRequest & { readonly expiresAtMs: number } {
     const expiresAtMs = this.#cache.nowMs() + this.#keepMs
     return { task: `gateway@${this.#cache.node}`, holder: { kind: 'ttl' }, expiresAtMs }
@@ -34,18 +34,18 @@ export class GatewayHolds {
     return (this.#holds.get(copyId)?.expiresAtMs ?? 0) > this.#cache.nowMs()
   }
 
-  /** Whether a copy is held for so long yet that nobody has to renew it. */
+  /** Whether the hold on a copy lasts long enough that it needs no renewal yet. */
   isFresh(copyId: string): boolean {
     const hold = this.#holds.get(copyId)
     return hold !== undefined && hold.expiresAtMs - this.#cache.nowMs() >= this.#keepMs / 2
   }
 
-  /** Notes a lease that was taken elsewhere. */
+  /** Adds a lease that was taken elsewhere. */
   take(copy: Copy, lease: { readonly leaseId: string; readonly expiresAtMs: number }): void {
     this.#holds.set(copy.copyId, { ...lease, readers: 0 })
   }
 
-  /** Holds a copy while `read` runs. `isGone`: it was evicted this moment, and could not be held. */
+  /** Holds a copy while `read` runs. `isGone`: it was evicted this moment and could not be held. */
   async use<Result>(
     copy: Copy,
     read: () => Promise<Result>,
@@ -60,7 +60,7 @@ export class GatewayHolds {
     }
   }
 
-  /** Renews the holds of copies that are being read, and forgets those that have ended. */
+  /** Renews the holds of copies that are being read, and forgets the expired ones. */
   async renew(): Promise<void> {
     const nowMs = this.#cache.nowMs()
     for (const [copyId, hold] of this.#holds) {
@@ -94,7 +94,7 @@ export class GatewayHolds {
     return hold
   }
 
-  /** A record that is away costs nothing as long as the hold lives; it is asked once at a time. */
+  /** Asks the record once at a time. A record that is away costs nothing while the hold lasts. */
   #renew(hold: Hold): Promise<void> {
     hold.renewing ??= this.#askToRenew(hold).finally(() => {
       hold.renewing = undefined

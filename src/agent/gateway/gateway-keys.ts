@@ -1,20 +1,20 @@
 import { createHmac } from 'node:crypto'
 import type { Token } from '../server/authorize.js'
 
-/** A pair that S3 clients sign with. */
+/** A key pair that S3 clients sign with. */
 interface GatewayKey {
   readonly accessKeyId: string
   readonly secretAccessKey: string
 }
 
-/** Before the name, in an access key. */
+/** Prefix of the name in an access key. */
 const PREFIX = 'dsc-'
 const NAME = /^[A-Za-z0-9._-]{1,64}$/
 
 /**
- * The key of a named user or job. The secret follows from the agents' token and the name, so that every gateway of
- * the cluster knows it without being told; another token makes all keys void. Throws a RangeError for a name that
- * is not 1 to 64 of `A-Z a-z 0-9 . _ -`.
+ * Derives the key of a named user or job. The secret follows from the agents' token and the name, so every gateway of
+ * the cluster knows it without communication; a new token voids all keys. Throws a RangeError unless the name is 1 to
+ * 64 of `A-Z a-z 0-9 . _ -`.
  */
 export function deriveGatewayKey(token: string, name: string): GatewayKey {
   if (!NAME.test(name))
@@ -28,12 +28,12 @@ export function deriveGatewayKey(token: string, name: string): GatewayKey {
   return { accessKeyId, secretAccessKey }
 }
 
-/** Whether this could be an access key that dsc gave out. */
+/** Whether dsc could have given out this access key. */
 export function isGatewayKey(accessKeyId: string): boolean {
   return accessKeyId.startsWith(PREFIX) && NAME.test(accessKeyId.slice(PREFIX.length))
 }
 
-/** What the secret of an access key may be under the tokens that are accepted; nothing for no key of ours. */
+/** The possible secrets of an access key under the accepted tokens; empty unless the key is ours. */
 export function findGatewaySecrets(
   tokens: readonly Pick<Token, 'text'>[],
   accessKeyId: string,

@@ -16,7 +16,7 @@ for (const [host, kind, bucket] of [
   ['GPU-07:9300', 'gateway'],
   ['data.example', 'gateway'],
   ['data.example.', 'gateway'],
-  // The gateway's own name may begin as a bucket is called.
+  // The gateway's own name may start like a bucket's.
   ['ready.cluster.example', 'gateway'],
   ['ml.data.example', 'bucket', 'ml'],
   ['a.b.data.example:443', 'bucket', 'a.b'],

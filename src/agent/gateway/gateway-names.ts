@@ -2,26 +2,26 @@ import { isIP } from 'node:net'
 import { parseHostName } from '../../model/host-name.js'
 import { S3Error } from './s3-request.js'
 
-/** What the Host header of a request means. */
+/** The meaning of a request's Host header. */
 export type NamedHost =
-  /** The gateway itself: the path begins with the bucket. */
+  /** The gateway itself: the path starts with the bucket. */
   | { readonly kind: 'gateway' }
   /** `bucket.<name of the gateway>`: the path is the key. */
   | { readonly kind: 'bucket'; readonly bucket: string }
   | { readonly kind: 'foreign'; readonly name: string }
 
 /**
- * The names under which clients reach the gateway. A request for any other name is refused: a web page whose own name
- * leads to this machine (DNS rebinding) could read everything that a local user may, and `bucket.s3.example` would be
- * taken for the gateway, its key for a bucket.
+ * The names under which clients reach the gateway. Requests for any other name are refused. Otherwise, a web page whose
+ * own name resolves to this machine (DNS rebinding) could read everything that a local user can, and
+ * `bucket.s3.example` would be taken for the gateway, its key for a bucket.
  */
 export class GatewayNames {
-  /** Lower case, the longest first, so that `a.b` is not read as a bucket `a` of the name `b`. */
+  /** Lower case, longest first, so that `a.b` is not read as a bucket `a` of the name `b`. */
   readonly #names: readonly string[]
-  /** Of those that are given as URLs. */
+  /** Schemes of the names that were given as URLs. */
   readonly #schemes: ReadonlyMap<string, 'http' | 'https'>
 
-  /** `given`: host names, or URLs that say how clients speak with a proxy in front (`https://data.example`). */
+  /** `given`: host names, or URLs that show how clients talk to a proxy in front (`https://data.example`). */
   constructor(given: readonly string[]) {
     const parsed = given.map(parseHostName)
     const names = new Set(['localhost', ...parsed.map(({ name }) => name)])
@@ -29,7 +29,7 @@ export class GatewayNames {
     this.#schemes = new Map(parsed.flatMap(({ name, scheme }) => (scheme ? [[name, scheme]] : [])))
   }
 
-  /** Reads a Host header; clients of HTTP/1.0 need not send one. Addresses are always the gateway's. */
+  /** Reads a Host header, which HTTP/1.0 clients may omit. IP addresses always mean the gateway. */
   read(host: string | undefined): NamedHost {
     const { name } = parseHostName(host ?? '')
     if (name === '' || isIP(name) !== 0 || this.#names.includes(name)) return { kind: 'gateway' }
@@ -38,15 +38,15 @@ export class GatewayNames {
     return { kind: 'bucket', bucket: name.slice(0, -own.length - 1) }
   }
 
-  /** How clients that ask for this Host speak, where the configuration says so. */
+  /** The scheme of clients that use this Host, if the configuration names it. */
   schemeOf(host: string | undefined): 'http' | 'https' | undefined {
     return this.#schemes.get(parseHostName(host ?? '').name)
   }
 }
 
 /**
- * The bucket that a host name brings; undefined: the path brings it. Host names have no capitals, some old buckets do.
- * Throws an S3Error for a name that is not the gateway's.
+ * The bucket in a host name; undefined: the path names it. Host names have no capitals, but some old buckets do. Throws
+ * an S3Error if the name is not the gateway's.
  */
 export function findHostBucket(named: NamedHost, buckets: Iterable<string>): string | undefined {
   switch (named.kind) {

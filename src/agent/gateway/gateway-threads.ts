@@ -7,12 +7,12 @@ import { BackgroundThread } from '../../platform/background-thread.js'
 import { Gateway, type GatewayOptions } from './gateway.js'
 import type { GatewayCount } from './gateway-counts.js'
 
-/** Threads that answer clients; each takes some 40 MB and one processor at most. */
+/** Maximum number of threads that answer clients; each takes about 40 MB and at most one processor. */
 const MAX_THREADS = 4
 
-/** What the module of a thread begins with. */
+/** The data that a thread's module starts with. */
 export interface GatewayThreadData {
-  /** As `--config` names it. */
+  /** The path given to `--config`. */
   readonly configPath: string | undefined
   readonly options: Pick<
     GatewayOptions,
@@ -22,12 +22,12 @@ export interface GatewayThreadData {
 
 type GatewayThreadsOptions = Omit<GatewayOptions, 'isShared'> & Pick<GatewayThreadData, 'configPath'>
 
-/** What a thread says. */
+/** A message from a thread. */
 export type GatewayThreadReply = { readonly counts: readonly GatewayCount[] } | { readonly note: string }
 
 /**
- * The gateway of a node: one in this thread, and one in each of some others that listen at the same port. Each knows
- * the record for itself; what they share of a dataset (its staging, its leases) they share as processes do.
+ * The gateway of a node: one in this thread, and one in each of several others that listen on the same port. Each has
+ * its own connection to the record; they share a dataset's download and leases as processes do.
  */
 export class GatewayThreads {
   readonly #first: Gateway
@@ -50,7 +50,7 @@ export class GatewayThreads {
     this.#others = Array.from({ length: others }, () => this.#start(data, options))
   }
 
-  /** Begins to listen. Rejects with CONFIG_INVALID where it cannot. */
+  /** Starts listening. Rejects with CONFIG_INVALID if it cannot. */
   static async open(options: GatewayThreadsOptions): Promise<GatewayThreads> {
     const { listen } = options
     const others = Math.min(MAX_THREADS, availableParallelism()) - 1
@@ -71,12 +71,12 @@ export class GatewayThreads {
     }
   }
 
-  /** What clients set as their endpoint. */
+  /** The endpoint that clients set. */
   get url(): string {
     return this.#first.url
   }
 
-  /** As `Gateway.stop`, of all threads. */
+  /** Does the same as `Gateway.stop`, for all threads. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true
     for (const thread of this.#others) {
@@ -95,13 +95,16 @@ export class GatewayThreads {
       data,
       onReply: (reply) => ('counts' in reply ? onCounts(reply.counts) : note(reply.note)),
       onFailure: (error) => {
-        if (!this.#isStopping) throw error // as a failure of this thread would end the agent
+        if (!this.#isStopping) throw error // ends the agent, as a failure of this thread would
       },
     })
   }
 }
 
-/** Of sockets that share a port the kernel refuses none of the same user: another agent is found by not sharing it. */
+/**
+ * Fails if the port is taken. The kernel lets all sockets of one user share a port, so the probe does not share it:
+ * that is how it detects another agent.
+ */
 async function requireFreePort({ host, port }: HostPort): Promise<void> {
   if (port === 0) return
   const probe = createServer()

@@ -50,7 +50,7 @@ test('while a client takes nothing of what is passed through, the source waits',
   assert.ok(givenBytes < 20 * 1024 * 1024, `${givenBytes} bytes wait for it`)
 })
 
-/** Sends these lines to the gateway and reads all that it answers. */
+/** Sends these lines to the gateway and reads the whole answer. */
 async function exchange(port: number, lines: readonly string[]): Promise<string> {
   const client = connect(port, '127.0.0.1')
   client.end(`${lines.join('\r\n')}\r\n\r\n`)
@@ -119,7 +119,7 @@ test('a file that somebody removed from a ready copy comes from the source, and 
   )
 })
 
-/** An object whose source says its CRC32, and whose bytes may change on the way. */
+/** An object whose source reports its CRC32, and whose bytes may change on the way. */
 function openFlipping(bytes: Buffer, isFlipped: boolean): HeldSource {
   const { source } = originOf({ a: bytes })
   const value = Buffer.alloc(4)

@@ -28,38 +28,38 @@ import { answerHalfOpen, letWait } from './waiting-clients.js'
 const MAX_CONNECTIONS = 4096
 const MAX_HEADER_BYTES = 32 * 1024
 const HEAD_TIMEOUT_MS = 10_000
-/** A client that takes no byte of its answer for so long is cut off, ms: what it reads is held for it. */
+/** How long a client may leave its answer unread before it is cut off, in ms: its copy stays held until then. */
 const IDLE_TIMEOUT_MS = 120_000
-/** A client that says nothing for so long is asked by the kernel whether it is still there, ms: its machine may be off. */
+/** Silence after which the kernel probes whether a client is still there, in ms: its machine may be off. */
 const PROBE_AFTER_MS = 60_000
 const HOLDS_PER_KEEP = 4
 
-/** What the S3 gateway of a node serves, to whom, and for how long it holds what was read. */
+/** Which datasets the S3 gateway of a node serves, to which clients, and how long it holds copies after a read. */
 export interface GatewayOptions {
   readonly cache: Cache
   readonly listen: HostPort
-  /** Datasets of dsc.yaml; those of the record are served, too. */
+  /** Datasets in dsc.yaml; those in the record are served, too. */
   readonly declared: readonly Dataset[]
-  /** How long a copy is held after the last read, ms. */
+  /** How long a copy is held after the last read, in ms. */
   readonly keepMs: number
-  /** When ranges of objects that are arriving are answered. */
+  /** When to answer ranges of objects that are still downloading. */
   readonly ranges: RangesTaken
-  /** Of which keys are made; undefined: nothing signed is accepted. */
+  /** Tokens from which keys are derived; undefined: no signed request is accepted. */
   readonly tokens: AgentTokens | undefined
-  /** Local users whose unsigned requests over loopback are answered, by uid; `all`: any of this machine. */
+  /** Local users whose unsigned loopback requests are answered, by uid; `all`: any user of this machine. */
   readonly users: LocalUsers
-  /** Host names, or URLs of them, under which clients reach it, beside `localhost` and addresses. */
+  /** Host names, or URLs of them, under which clients reach the gateway, besides `localhost` and IP addresses. */
   readonly names: readonly string[]
-  /** Whether other threads listen there, too: the kernel deals connections out among all that do. */
+  /** Whether other threads listen there, too: the kernel distributes connections among them. */
   readonly isShared: boolean
   readonly onCounts: (counts: readonly GatewayCount[]) => void
   readonly note: (sentence: string) => void
 }
 
 /**
- * A read-only S3 server over this node's copies: clients keep their buckets and keys and set only the endpoint. What
- * is not here is staged under the policy, and read while it comes. Only datasets that are declared or in the record
- * are served, because it reads with the node's credentials.
+ * A read-only S3 server over this node's copies: clients keep their buckets and keys and set only the endpoint. A
+ * missing dataset is staged within the limits, and read during its download. Only datasets in dsc.yaml or the record
+ * are served, because the gateway reads with the node's credentials.
  */
 export class Gateway {
   readonly #options: GatewayOptions
@@ -70,7 +70,7 @@ export class Gateway {
   readonly #stopping = new AbortController()
   readonly #access: GatewayAccess
   readonly #names: GatewayNames
-  /** Open connections, and the versions that each reads. */
+  /** Open connections, and the versions that each one reads. */
   readonly #connections = new Map<Socket, Pins>()
   readonly #server
   readonly #renewal: NodeJS.Timeout
@@ -91,7 +91,7 @@ export class Gateway {
       if (!this.#answerAtOnce(request, response)) void this.#answer(request, response)
     }
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, ...probes }, hear)
-    // An upload is refused before its body: clients that wait for `100 Continue` would else be told to send it.
+    // Refuse an upload before its body: clients that wait for `100 Continue` would otherwise be told to send it.
     this.#server.on('checkContinue', hear)
     answerHalfOpen(this.#server)
     this.#server.headersTimeout = HEAD_TIMEOUT_MS
@@ -105,7 +105,7 @@ export class Gateway {
     })
   }
 
-  /** Begins to listen. Rejects with the system's error when it cannot. */
+  /** Starts listening. Rejects with the system's error if it cannot. */
   static async open(options: GatewayOptions): Promise<Gateway> {
     const gateway = new Gateway(options)
     const { host, port } = options.listen
@@ -117,11 +117,11 @@ export class Gateway {
       clearInterval(gateway.#renewal)
       throw error
     })
-    void gateway.#catalog.read() // known from now on, also while the record is away
+    void gateway.#catalog.read() // known from now on, even while the record is away
     return gateway
   }
 
-  /** What clients set as their endpoint. */
+  /** The endpoint that clients set. */
   get url(): string {
     const { host } = this.#options.listen
     const { port } = this
@@ -132,7 +132,7 @@ export class Gateway {
     return (this.#server.address() as { port: number }).port
   }
 
-  /** Takes no new requests, lets those under way end within `graceMs`; stagings that it began go on next time. */
+  /** Accepts no new requests and gives those under way `graceMs` to finish; its downloads resume next time. */
   async stop(graceMs: number): Promise<void> {
     clearInterval(this.#renewal)
     const closed = new Promise((resolve) => this.#server.close(resolve))
@@ -147,7 +147,7 @@ export class Gateway {
     this.#counts.flush()
   }
 
-  /** Whether it answered, because nothing had to be asked or waited for. */
+  /** Answers if nothing must be asked or waited for; returns whether it did. */
   #answerAtOnce(request: IncomingMessage, response: ServerResponse): boolean {
     const catalog = this.#catalog.known
     if (catalog === undefined) return false
@@ -188,7 +188,7 @@ export class Gateway {
       await this.#carryOut(operation, served, { request, response })
     } catch (error) {
       if (response.headersSent || response.destroyed)
-        response.destroy() // the client sees that bytes are missing
+        response.destroy() // the client sees that the answer is cut short
       else sendS3Error(toS3Error(error), { request, response, requestId })
     } finally {
       this.#counts.answered(operation?.kind ?? 'none', response.statusCode)
@@ -274,13 +274,13 @@ export class Gateway {
     }
   }
 
-  /** The versions that a connection reads; one that has gone meanwhile reads none. */
+  /** The versions that a connection reads; none if it has closed. */
   #pinsOf({ socket }: IncomingMessage): Pins {
     return this.#connections.get(socket) ?? new Map()
   }
 }
 
-/** The first name in a target: `/bucket/key` or `/organisation/…`. */
+/** The first path segment of a target: `/bucket/key` or `/organisation/…`. */
 function firstName(target: string): string {
   return target.split('?', 1)[0]!.split('/')[1] ?? ''
 }

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 
-/** Bytes that SHA-256 takes at a time. */
+/** Block size of SHA-256, in bytes. */
 const BLOCK_BYTES = 64
 
 /**
- * A key of HMAC-SHA-256 (RFC 2104) that digests many short texts. `createHmac` makes a stream and a key object for
- * each of them, which takes ten times as long as the digest; this calls the hash twice.
+ * An HMAC-SHA-256 key (RFC 2104) for digesting many short texts. `createHmac` creates a stream and a key object for
+ * each text, which takes ten times as long as the digest; this class calls the hash twice.
  */
 export class HmacKey {
   readonly #inner: Buffer

@@ -12,18 +12,18 @@ import { toS3Error } from './to-s3-error.js'
 
 const COMMIT = /^[0-9a-f]{40}$/
 
-/** What one connection reads from. */
+/** Everything that one connection reads through. */
 interface HubClient {
   readonly copies: GatewayCopies
   readonly pins: Pins
-  /** Makes a signal that aborts when the client or the gateway goes. */
+  /** Returns a signal that aborts when the client or the gateway goes. */
   readonly untilGone: () => AbortSignal
   readonly onSent: (sent: Sent) => void
 }
 
 /**
- * Finds the declared dataset that holds a repository at a revision: by the revision that it declares, or by the commit
- * that its copy is of. Rejects with a HubRefusal.
+ * Finds the declared dataset that holds a repository at a revision: by its declared revision, or by the commit of its
+ * copy. Rejects with a HubRefusal.
  */
 export async function findRepository(
   datasets: readonly Dataset[],
@@ -55,7 +55,7 @@ export async function findRepository(
   )
 }
 
-/** A whole repository is preferred to a part of it. */
+/** Sort key that puts a whole repository before a part of it. */
 function breadth({ dataset, url }: { readonly dataset: Dataset; readonly url: HubUrl }): number {
   return url.folder.length + dataset.include.length + dataset.exclude.length
 }
@@ -83,7 +83,7 @@ async function openSnapshot(
   }
 }
 
-/** What went wrong, in a hub's words. */
+/** Translates a failure into a hub's terms. */
 export function toHubRefusal(error: unknown, { response }: Pick<HubExchange, 'response'>): HubRefusal {
   if (error instanceof HubRefusal) return error
   const { status, code, message, retryAfterSeconds } = toS3Error(error)
@@ -91,7 +91,7 @@ export function toHubRefusal(error: unknown, { response }: Pick<HubExchange, 're
   return new HubRefusal(status, code === 'NoSuchKey' ? 'EntryNotFound' : '', message)
 }
 
-/** Throws unless `HF_TOKEN` is one of the agents' tokens, or a key of the gateway written `id:secret`. */
+/** Throws unless `HF_TOKEN` is one of the agents' tokens, or a gateway key written as `id:secret`. */
 export function requireHubToken(header: string | undefined, tokens: AgentTokens | undefined): void {
   if (tokens !== undefined && judgeToken(header, tokens.accepted) !== 'nothing') return
   const [, id = '', secret = ''] = /^Bearer (dsc-[^:]+):(.+)$/.exec(header ?? '') ?? []

@@ -3,10 +3,10 @@ import type { Dataset } from '../../model/dataset.js'
 import { answerInTime } from './answer-in-time.js'
 import { type Catalog, makeCatalog } from './find-dataset.js'
 
-/** How long the list of datasets is believed, ms. */
+/** How long the list of datasets stays fresh, in ms. */
 const DATASETS_MS = 2000
 
-/** The datasets that clients can ask for: those of dsc.yaml and those of the record, read again every two seconds. */
+/** The datasets that clients can ask for, from dsc.yaml and the record; reread every two seconds. */
 export class KnownCatalog {
   readonly #cache: Cache
   readonly #declared: readonly Dataset[]
@@ -19,12 +19,12 @@ export class KnownCatalog {
     this.#declared = options.declared
   }
 
-  /** What is believed this moment; undefined: it has to be read. */
+  /** The fresh catalog; undefined: it must be read. */
   get known(): Catalog | undefined {
     return this.#untilMs > performance.now() ? this.#read : undefined
   }
 
-  /** What is believed, else what the record says; where that is away, what it said last. */
+  /** The fresh catalog, else the record's; if the record is away, its last known one. */
   read(): Promise<Catalog> {
     if (this.#reading && this.#untilMs > performance.now()) return this.#reading
     const before = this.#reading
@@ -44,7 +44,7 @@ export class KnownCatalog {
       const names = new Set(declared.map(({ name }) => name))
       return makeCatalog([...declared, ...known.filter(({ name }) => !names.has(name))])
     })
-    asked.catch(() => {}) // may fail while the one before is waited for
+    asked.catch(() => {}) // may fail while the earlier one is awaited
     const earlier = await before
     return answerInTime(asked, { answer: earlier ?? makeCatalog(declared) })
   }

@@ -8,8 +8,8 @@ import { type BucketPage, behind, isFolder, type KeysFrom, planListing } from '.
 import { type ListQuery, S3Error } from './s3-request.js'
 
 /**
- * One page of a bucket: the objects of the datasets that lie in it, merged in the order of keys. A dataset that the
- * delimiter folds away is not staged for being seen, unless the page begins inside of it.
+ * One page of a bucket: the objects of all datasets in it, merged in key order. A dataset that the delimiter folds into
+ * a common prefix is not staged for the listing, unless the page starts inside it.
  */
 export async function listBucket(
   query: ListQuery & { readonly bucket: string },
@@ -21,7 +21,7 @@ export async function listBucket(
 ): Promise<BucketPage> {
   const { copies, inBucket, pins } = options
   const { bucket, prefix, delimiter, after } = query
-  // What lies around the dataset that answers for the prefix has none of its keys.
+  // Outer datasets around the one that serves the prefix have none of its keys.
   const around = findServed(inBucket, bucket, prefix)?.prefix
   const touched = inBucket.filter((entry) => entry.prefix === around || entry.prefix.startsWith(prefix))
   if (touched.length === 0 && prefix !== '')
@@ -29,7 +29,7 @@ export async function listBucket(
       { code: 'AccessDenied', status: 403 },
       `s3://${bucket}/${prefix} is below no dataset that dsc.yaml declares or the record knows`,
     )
-  // Only the dataset itself knows what comes behind one of its keys.
+  // Only the dataset itself knows which keys follow one of its keys.
   const isBegun = (entry: ServedDataset) =>
     after.startsWith(entry.prefix) && !isFolder(after, prefix, delimiter)
   const isFolded = (entry: ServedDataset) =>
@@ -58,7 +58,7 @@ export async function listBucket(
 
 type Look = <Result>(look: (manifest: Manifest) => Result) => Result | undefined
 
-/** Opens one manifest after the other and calls `use` with all; undefined: one of them has gone. */
+/** Opens the manifests one by one and calls `use` with all of them; undefined if one of them is gone. */
 function lookInto<Result>(
   looks: readonly Look[],
   use: (manifests: readonly Manifest[]) => Result,
@@ -69,7 +69,7 @@ function lookInto<Result>(
   return first((manifest) => lookInto(rest, use, [...opened, manifest]))
 }
 
-/** The keys of a dataset under its prefix, without those that one declared inside it, or beside it, answers for. */
+/** The keys of a dataset under its prefix, except those that a dataset inside it, or beside it, serves. */
 function keysOf(
   manifest: Manifest,
   { prefix, dataset, bucket }: ServedDataset,
@@ -94,7 +94,7 @@ function keysOf(
           continue
         }
         if (served.prefix === prefix) continue
-        // All of a dataset inside is passed over by one look-up, but for keys behind which nothing sorts.
+        // One look-up skips all of an inner dataset, except keys that nothing sorts after.
         const end = behind(served.prefix).slice(prefix.length)
         if (compareKeys(end, start) <= 0) continue
         start = end
@@ -105,13 +105,13 @@ function keysOf(
   }
 }
 
-/** A folded dataset shows as its folder: any key in it will do. */
+/** A folded dataset shows as its folder, so any key in it will do. */
 function namesOnly({ prefix }: ServedDataset): KeysFrom {
   const key = { key: prefix, sizeBytes: 0, etag: null, modifiedAtMs: 0 }
   return (from) => (compareKeys(prefix, from) >= 0 ? [key] : [])
 }
 
-/** Several ordered lists as one. */
+/** Merges several ordered lists into one. */
 function merge<Keyed extends { readonly key: string }>(
   lists: readonly ((from: string) => Iterable<Keyed>)[],
 ): (from: string) => Iterable<Keyed> {

@@ -17,8 +17,8 @@ interface Repository extends HubSnapshot {
 }
 
 /**
- * A hub on loopback that has the repositories of some ready copies and nothing else, for the libraries that ask one even
- * for what they have. Answers processes of this user alone.
+ * A hub on loopback that serves the repositories of some ready copies and nothing else, for libraries that ask a hub
+ * even for files they have. Answers only processes of this user.
  */
 export class LocalHub {
   readonly #repositories: readonly Repository[]
@@ -30,7 +30,7 @@ export class LocalHub {
     this.#repositories = repositories
   }
 
-  /** Begins to listen. The copies must be held until `close`. */
+  /** Starts listening. The caller must hold the copies until `close`. */
   static async open(root: string, copies: readonly Copy[]): Promise<LocalHub> {
     const hub = new LocalHub(copies.flatMap((copy) => openRepository(root, copy)))
     await new Promise<void>((resolve, reject) => {
@@ -41,7 +41,7 @@ export class LocalHub {
     return hub
   }
 
-  /** What clients set as HF_ENDPOINT. */
+  /** The value that clients set as HF_ENDPOINT. */
   get endpoint(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }

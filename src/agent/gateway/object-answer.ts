@@ -14,16 +14,13 @@ export interface AskedObject {
   /** Relative to the dataset's prefix. */
   readonly key: string
   readonly versionId: string | undefined
-  /** Of the upload; undefined: what the headers ask for. */
+  /** A part of the upload; undefined: as the headers ask. */
   readonly partNumber?: number | undefined
-  /** Headers of the answer that the client sets. */
+  /** Headers of the answer that the client chooses. */
   readonly answerHeaders?: Readonly<Record<string, string>> | undefined
 }
 
-/**
- * How a request for an object is answered from where it was located; undefined: that has gone meanwhile. Throws an
- * S3Error for what is refused.
- */
+/** Plans the answer for a located object; undefined: it is no longer there. Throws an S3Error for a refusal. */
 export function findAnswer(
   copies: GatewayCopies,
   located: Located,
@@ -47,7 +44,7 @@ export function findAnswer(
   return { entry, answer: planObjectAnswer(headers, entry, part) }
 }
 
-/** The refusal of an object that is not there. */
+/** The refusal for an object that does not exist. */
 export function missing({ key }: Pick<AskedObject, 'key'>): S3Error {
   return new S3Error({ code: 'NoSuchKey', status: 404 }, `The specified key does not exist: ${key}`)
 }
@@ -56,12 +53,12 @@ function knownPartBytes({ facts }: ManifestEntry): number | undefined {
   return facts === null || facts.isPartSizeGuessed ? undefined : (facts.uploadPartBytes ?? undefined)
 }
 
-/** The head of an answer, without what every answer has. */
+/** The headers of an answer, except those that every answer has. */
 export function headersOf(
   request: {
     readonly asked: AskedObject
     readonly headers: IncomingHttpHeaders
-    /** What the source says of an object that is read from it; absent: what the copy knows. */
+    /** The source's facts about an object that is read from it; absent: those of the copy. */
     readonly facts?: ObjectFacts | undefined
   },
   entry: ManifestEntry,
@@ -80,10 +77,10 @@ export function headersOf(
   if (answer.status === 206) {
     const last = answer.offset + answer.length - 1
     headers['content-range'] = `bytes ${answer.offset}-${last}/${entry.sizeBytes}`
-    // Clients that read part by part take an object without it for one of a single part.
+    // Without this header, clients that read part by part take the object for a single part.
     if (answer.parts !== undefined) headers['x-amz-mp-parts-count'] = answer.parts
   } else if (request.headers['x-amz-checksum-mode'] === 'ENABLED') {
-    // Listings tell none: what the copy knows of the whole object. One of parts' checksums proves nothing to a client.
+    // Listings carry no checksums: use the copy's. A composite checksum (of parts) proves nothing to a client.
     const known = (request.facts ?? factsOfEntry(entry)).checksums.find(({ isComposite }) => !isComposite)
     const algorithm = SOURCE_CHECKSUMS.find((name) => name === known?.algorithm)
     if (known && algorithm) {

@@ -12,12 +12,12 @@ import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { createUniqueId } from '../../platform/unique-id.js'
 import type { Source } from '../../sources/source.js'
 
-/** A dataset that could not be staged is passed through for so long, once it is listed, before it is tried again, ms. */
+/** How long a dataset that could not be staged is passed through, once listed, before the next attempt, in ms. */
 const PASSED_MS = 60_000
-/** One that could not be listed, ms. */
+/** The same for a dataset that could not be listed, in ms. */
 const FAILED_MS = 3000
 
-/** A dataset without a copy here: read from its source, by a listing that was made for it. */
+/** A dataset without a copy on this node: it is read from its source, by a listing made for that. */
 export interface Passed {
   readonly kind: 'passed'
   readonly directory: string
@@ -27,7 +27,7 @@ export interface Passed {
   isReplaced: boolean
 }
 
-/** Datasets for which there is no room: their bytes go from the source to the client. */
+/** Datasets for which there is no room: their bytes go straight from the source to the client. */
 export class PassedDatasets {
   readonly #options: {
     readonly cache: Cache
@@ -50,7 +50,7 @@ export class PassedDatasets {
     return found && found.untilMs > performance.now() ? found.passed : undefined
   }
 
-  /** Passes a dataset through from now on, and tells why. */
+  /** Passes a dataset through from now on, and notes why. */
   begin(dataset: Dataset, reason: string): void {
     const before = this.#passed.get(dataset.name)
     void before?.passed.then(replace, () => {})
@@ -66,7 +66,7 @@ export class PassedDatasets {
     this.#passed.set(dataset.name, begun)
   }
 
-  /** Keeps a listing while `read` runs, though another may have taken its place. */
+  /** Keeps a listing while `read` runs, even if a newer one has replaced it. */
   async use<Result>(passed: Passed, read: () => Promise<Result>): Promise<Result> {
     passed.readers += 1
     try {
@@ -82,7 +82,7 @@ export class PassedDatasets {
     this.#passed.clear()
   }
 
-  /** Lists the source into the cache's trash; on a disk that is full, into the system's folder for such files. */
+  /** Lists the source into the cache's trash; if that disk is full, into the system's temporary folder. */
   async #open(dataset: Dataset, reason: string): Promise<Passed> {
     const { cache } = this.#options
     const directory = join(trashDirectory(cache.root), `gateway-${createUniqueId()}`)

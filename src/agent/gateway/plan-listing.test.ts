@@ -13,7 +13,7 @@ function keysOf(keys: readonly string[]): KeysFrom {
 const QUERY = { prefix: '', delimiter: '', after: '', maxKeys: 1000, isUrlEncoded: false, showsOwner: false }
 const OPEN = { continuationToken: undefined, startAfter: undefined }
 
-/** All pages of a listing, one line an entry: `key` or `folder/*`. */
+/** All pages of a listing, one line per entry: `key` or `folder/*`. */
 function listAll(keys: readonly string[], query: Partial<typeof QUERY>): readonly string[] {
   const lines: string[] = []
   for (let after: string | undefined = query.after ?? ''; after !== undefined; ) {
@@ -25,7 +25,7 @@ function listAll(keys: readonly string[], query: Partial<typeof QUERY>): readonl
   return lines
 }
 
-/** The same, made the plain way. */
+/** The same, computed the simple way. */
 function expected(
   keys: readonly string[],
   prefix: string,

@@ -1,30 +1,30 @@
 import { compareKeys } from '../../model/compare-keys.js'
 import type { ListQuery } from './s3-request.js'
 
-/** An object as a listing shows it. */
+/** An object in a listing. */
 interface ListedKey {
-  /** The bucket's key. */
+  /** The full key in the bucket. */
   readonly key: string
   readonly sizeBytes: number
   readonly etag: string | null
   readonly modifiedAtMs: number
 }
 
-/** Objects of a bucket in the byte order of their UTF-8 keys, from the first key that is not below `key`. */
+/** Objects of a bucket in byte order of their UTF-8 keys, starting at the first key that is not below `key`. */
 export type KeysFrom = (key: string) => Iterable<ListedKey>
 
-/** One page of a listing of keys. */
+/** One page of a listing. */
 export interface BucketPage {
   readonly objects: readonly ListedKey[]
-  /** Beginnings of keys up to the delimiter behind the prefix, each once. */
+  /** Starts of keys up to the first delimiter after the prefix, each once. */
   readonly commonPrefixes: readonly string[]
-  /** Where the next page begins; undefined: this one is the last. */
+  /** Where the next page starts; undefined: this is the last page. */
   readonly next: string | undefined
 }
 
 /**
- * Makes one page of a bucket's listing as S3's ListObjectsV2 does: keys with `prefix`, behind `after`, at most
- * `maxKeys` of objects and common prefixes together. Whole folders are passed over by one look-up each.
+ * Makes one page of a bucket's listing as S3's ListObjectsV2 does: keys with `prefix`, after `after`, at most `maxKeys`
+ * objects and common prefixes together. Skips each whole folder with one look-up.
  */
 export function planListing(query: ListQuery, keysFrom: KeysFrom): BucketPage {
   const { prefix, delimiter, after, maxKeys } = query
@@ -33,7 +33,7 @@ export function planListing(query: ListQuery, keysFrom: KeysFrom): BucketPage {
   if (maxKeys === 0) return { objects, commonPrefixes, next: undefined }
   let last: string | undefined
   const isFull = () => objects.length + commonPrefixes.length === maxKeys
-  // A page that ended with a folder goes on behind everything in it.
+  // After a page that ended with a folder, skip everything in that folder.
   let passed = isFolder(after, prefix, delimiter) ? after : undefined
   let from = compareKeys(after, prefix) < 0 ? prefix : passed === undefined ? after : behind(passed)
   for (;;) {
@@ -62,12 +62,12 @@ function folderOf(key: string, prefix: string, delimiter: string): string | unde
   return end === -1 ? undefined : key.slice(0, end + delimiter.length)
 }
 
-/** Whether a listing goes on behind a folder: so the next page begins. */
+/** Whether a listing continues after a folder, which is how its next page starts. */
 export function isFolder(after: string, prefix: string, delimiter: string): boolean {
   return after.startsWith(prefix) && folderOf(after, prefix, delimiter) === after
 }
 
-/** Behind every key that begins with `folder`, but for those that go on with U+10FFFF: nothing sorts behind that. */
+/** A key after every key in `folder`, except those that continue with U+10FFFF, which nothing sorts after. */
 export function behind(folder: string): string {
   return `${folder}\u{10FFFF}`
 }

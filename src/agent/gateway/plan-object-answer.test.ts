@@ -65,7 +65,7 @@ const part = (number: number, uploadPartBytes?: number) => ({ number, uploadPart
 for (const [name, object, asked, answer] of [
   ['an object in one piece is its first part', OBJECT, part(1), { status: 206, offset: 0, length: 10 }],
   ['an object in one piece has no second part', OBJECT, part(2), 'InvalidPartNumber'],
-  // So the AWS CRT (s3torchconnector, Mountpoint) reads objects that it found to be empty.
+  // The AWS CRT (s3torchconnector, Mountpoint) reads empty objects like this.
   ['an empty object has an empty part', EMPTY, part(1), { status: 200, offset: 0, length: 0 }],
   [
     ...(['a part is where the upload had it', PARTED, part(2, 8 * MIB)] as const),

@@ -1,6 +1,6 @@
 import { S3Error } from './s3-request.js'
 
-/** What decides about an answer to GET or HEAD of an object. */
+/** The facts that decide an answer to GET or HEAD of an object. */
 interface ObjectState {
   readonly sizeBytes: number
   /** Without quotes. */
@@ -8,40 +8,40 @@ interface ObjectState {
   readonly modifiedAtMs: number
 }
 
-/** The answer to a request for an object: all of it, one range of it, or that it is unchanged. */
+/** The answer to a request for an object: all of it, one range, or "not modified". */
 export type ObjectAnswer =
   | { readonly status: 200; readonly offset: 0; readonly length: number }
   | {
       readonly status: 206
       readonly offset: number
       readonly length: number
-      /** Of the upload, where one of several was asked for. */
+      /** Number of parts of the upload, if the client asked for one of several. */
       readonly parts?: number
     }
   | { readonly status: 304 }
 
-/** A part of the upload that is asked for instead of a range. */
+/** A part of the upload, requested instead of a range. */
 interface AskedPart {
   readonly number: number
-  /** Size of all parts but the last; undefined: unknown. */
+  /** Size of every part but the last; undefined: unknown. */
   readonly uploadPartBytes: number | undefined
 }
 
-/** What looks otherwise is no date to HTTP, though `Date.parse` finds one in a bare number, too. */
+/** HTTP accepts no other form of date, although `Date.parse` even finds one in a bare number. */
 const HTTP_DATE = /^[A-Z][a-z]+, .+ GMT$/
-/** What C calls asctime, the oldest of HTTP's three forms (RFC 9110, 5.6.7): it names no zone and means GMT. */
+/** C's asctime format, the oldest of HTTP's three (RFC 9110, 5.6.7): it names no zone and means GMT. */
 const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * Decides how a request for an object is answered, by its conditions and its range (RFC 9110, 13.2.2 and 14.2). A
- * range that cannot be read, or several of them, mean the whole object, as at S3. Throws an S3Error for a condition
- * that does not hold and a range or part behind the end.
+ * Decides the answer to a request for an object from its conditions and range (RFC 9110, 13.2.2 and 14.2). An
+ * unreadable range, or several, means the whole object, as in S3. Throws an S3Error if a condition fails, or if a range
+ * or part starts after the end.
  */
 export function planObjectAnswer(headers: Headers, object: ObjectState, part?: AskedPart): ObjectAnswer {
   const header = (name: string) => (typeof headers[name] === 'string' ? (headers[name] as string) : undefined)
-  /** Whether it changed after the date in a header; undefined: there is no such date. */
+  /** Whether the object changed after the date in a header; undefined if the header has no date. */
   const isChangedSince = (name: string) => {
     const atMs = parseHttpDate(header(name) ?? '')
     return Number.isNaN(atMs) ? undefined : Math.floor(object.modifiedAtMs / 1000) * 1000 > atMs
@@ -66,7 +66,7 @@ export function planObjectAnswer(headers: Headers, object: ObjectState, part?: A
   )
 }
 
-/** The etag of an object in parts ends in their number; any other object is its own first part. */
+/** The etag of a multipart object ends in the number of parts; any other object is its own first part. */
 function planPart(
   { number, uploadPartBytes }: AskedPart,
   { etag, sizeBytes }: Pick<ObjectState, 'etag' | 'sizeBytes'>,
@@ -101,7 +101,7 @@ function planRange(range: string | undefined, sizeBytes: number): ObjectAnswer {
   const offset = first === '' ? Math.max(0, sizeBytes - Number(last)) : Number(first)
   const end = first === '' || last === '' ? sizeBytes : Math.min(sizeBytes, Number(last) + 1)
   if (offset >= end) {
-    // By these some clients know an empty object.
+    // Some clients recognize an empty object by these.
     const details = { RangeRequested: range!, ActualObjectSize: String(sizeBytes) }
     throw new S3Error(
       { code: 'InvalidRange', status: 416, details },
@@ -111,19 +111,19 @@ function planRange(range: string | undefined, sizeBytes: number): ObjectAnswer {
   return { status: 206, offset, length: end - offset }
 }
 
-/** Unix epoch, ms; NaN for what is no date. */
+/** Unix epoch in ms; NaN if the date is invalid. */
 function parseHttpDate(date: string): number {
   if (HTTP_DATE.test(date)) return Date.parse(date)
   return ASCTIME.test(date) ? Date.parse(`${date} GMT`) : Number.NaN
 }
 
-/** The strong comparison: what is weakly the same may have other bytes, so that no range of it fits. */
+/** Strong comparison: weakly equal objects may differ in bytes, so their ranges cannot be combined. */
 function isSame(condition: string, etag: string | null): boolean {
   if (condition.trim() === '*') return true
   return condition.split(',').some((one) => etag !== null && one.trim().replaceAll('"', '') === etag)
 }
 
-/** The weak comparison. */
+/** Weak comparison. */
 function matches(condition: string, etag: string | null): boolean {
   return isSame(condition.replaceAll(/(^|,\s*)W\//g, '$1'), etag)
 }

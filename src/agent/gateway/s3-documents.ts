@@ -3,19 +3,19 @@ import { encodeToken, type ListQuery, type S3Error } from './s3-request.js'
 
 const HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 const NAMESPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
-/** dsc has no owners; some clients need the element. */
+/** dsc has no owners, but some clients need the element. */
 const OWNER = '<Owner><ID>dsc</ID><DisplayName>dsc</DisplayName></Owner>'
 
 /** The bodies of S3's answers, as the S3 API reference shows them. */
 
 export function formatError(error: S3Error, resource: string, requestId: string): string {
   const details = Object.entries(error.details).map(([name, value]) => tag(name, value))
-  // A message is for people: what XML cannot hold is shown as a replacement, so that the code is read.
+  // Messages are for people: replace characters that XML cannot hold, so that the code stays readable.
   const message = error.message.replace(/[\p{Cc}\uFFFE\uFFFF]/gu, '\uFFFD')
   return `${HEAD}<Error>${tag('Code', error.code)}${tag('Message', message)}${details.join('')}${tag('Resource', resource)}${tag('RequestId', requestId)}</Error>`
 }
 
-/** The answer to ListBuckets. Datasets have no date of their own: 1970 stands for it. */
+/** The answer to ListBuckets. Datasets have no date of their own: 1970 stands in. */
 export function formatBuckets(
   query: { readonly prefix: string; readonly after: string; readonly maxBuckets: number },
   buckets: readonly string[],
@@ -29,17 +29,17 @@ export function formatBuckets(
   return `${HEAD}<ListAllMyBucketsResult ${NAMESPACE}>${OWNER}<Buckets>${list.join('')}</Buckets>${told}</ListAllMyBucketsResult>`
 }
 
-/** Empty is us-east-1: what every client takes for a server that has no regions. */
+/** Empty means us-east-1: every client reads that as a server without regions. */
 export function formatLocation(): string {
   return `${HEAD}<LocationConstraint ${NAMESPACE}/>`
 }
 
-/** The answer to GetBucketVersioning: never switched on. */
+/** The answer to GetBucketVersioning: never enabled. */
 export function formatVersioning(): string {
   return `${HEAD}<VersioningConfiguration ${NAMESPACE}/>`
 }
 
-/** A page of ListObjects or ListObjectsV2, with keys URL-encoded where the client asked for that. */
+/** A page of ListObjects or ListObjectsV2; its keys are URL-encoded if the client asked for that. */
 export function formatListing(
   query: ListQuery & { readonly kind: 'ListObjects' | 'ListObjectsV2'; readonly bucket: string },
   page: BucketPage,
@@ -80,7 +80,7 @@ function date(atMs: number): string {
   return new Date(atMs).toISOString()
 }
 
-/** As S3 does for `encoding-type=url`: `/` stays. */
+/** Encodes as S3 does for `encoding-type=url`: `/` stays. */
 function encodeKey(key: string): string {
   return encodeURIComponent(key).replaceAll('%2F', '/')
 }
@@ -92,7 +92,7 @@ function escapeXml(text: string): string {
       .replaceAll('<', '&lt;')
       .replaceAll('>', '&gt;')
       .replaceAll('"', '&quot;')
-      // XML 1.0 has no other control characters, not even escaped; such keys need encoding-type=url.
+      // XML 1.0 has no other control characters, not even escaped; keys with them need encoding-type=url.
       .replace(/[\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`)
   )
 }

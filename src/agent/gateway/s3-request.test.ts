@@ -60,7 +60,7 @@ for (const [method, url, code] of [
   ['DELETE', '/ml-data/a', 'AccessDenied'],
   ['POST', '/ml-data?delete', 'AccessDenied'],
   ['GET', '/ml-data?acl', 'NotImplemented'],
-  // Newer than this table: what is not known is another operation.
+  // Newer than this table: an unknown parameter means another operation.
   ['GET', '/ml-data?abac', 'NotImplemented'],
   ['GET', '/ml-data?session', 'NotImplemented'],
   ['GET', '/ml-data?metadataTable', 'NotImplemented'],

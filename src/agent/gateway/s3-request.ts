@@ -1,9 +1,9 @@
-/** What a client of the gateway asks for; the S3 API reference names each. */
+/** A client's request to the gateway; the S3 API reference names each operation. */
 export type S3Operation =
   | {
       readonly kind: 'ListBuckets'
       readonly prefix: string
-      /** Buckets up to and with this one are left out; '' = from the first. */
+      /** List only buckets after this one; '': from the first. */
       readonly after: string
       /** 1 to 10,000. */
       readonly maxBuckets: number
@@ -15,9 +15,9 @@ export type S3Operation =
       readonly bucket: string
       readonly key: string
       readonly versionId: string | undefined
-      /** Of the upload, from 1 on; undefined: all of the object. */
+      /** A part of the upload, from 1; undefined: the whole object. */
       readonly partNumber: number | undefined
-      /** Headers of the answer that the client sets; undefined: none. */
+      /** Headers of the answer that the client chooses; undefined: none. */
       readonly headers: Readonly<Record<string, string>> | undefined
     }
 
@@ -25,25 +25,25 @@ export type S3Operation =
 export interface ListQuery {
   readonly prefix: string
   readonly delimiter: string
-  /** Keys up to and with this one are left out; '' = from the first. */
+  /** List only keys after this one; '': from the first. */
   readonly after: string
   /** 0 to 1,000. */
   readonly maxKeys: number
   readonly isUrlEncoded: boolean
-  /** As the client sent it, to be repeated in the answer. */
+  /** As the client sent it; the answer repeats it. */
   readonly continuationToken: string | undefined
   readonly startAfter: string | undefined
-  /** Whether each object is told with its owner. */
+  /** Whether to list each object with its owner. */
   readonly showsOwner: boolean
 }
 
-/** A refusal in S3's words. */
+/** A refusal in S3's terms. */
 export class S3Error extends Error {
   readonly code: string
   readonly status: number
-  /** Seconds after which the client may ask again; absent = it need not. */
+  /** Seconds after which the client may retry; absent: no retry needed. */
   readonly retryAfterSeconds: number | undefined
-  /** More elements of the error's document, by name. */
+  /** More elements of the error document, by name. */
   readonly details: Readonly<Record<string, string>>
 
   constructor(
@@ -64,16 +64,16 @@ export class S3Error extends Error {
 }
 
 const MAX_KEYS = 1000
-/** Of an upload at S3. */
+/** S3's limit for an upload. */
 const MAX_PARTS = 10_000
-/** Of an account at S3. */
+/** S3's limit for an account. */
 const MAX_BUCKETS = 10_000
-/** What boto3 does by default with an endpoint of one's own, and S3 takes no more. */
+/** Advice for clients that sign with version 2: boto3's default at a custom endpoint, no longer accepted by S3. */
 export const SIGN_V4 =
   "signed with version 2: sign with version 4 (boto3: config=Config(signature_version='s3v4'))"
 /**
- * Parameters of the operations that are answered. Any other may name a sub-resource (?acl, ?uploads, ?session, and S3
- * gets new ones), whose answer would have another form: it is refused.
+ * Parameters of the supported operations. Any other may name a sub-resource (?acl, ?uploads, ?session, and S3 adds new
+ * ones) whose answer has another form, so it is refused.
  */
 const PARAMETERS = {
   service: new Set(['prefix', 'max-buckets', 'continuation-token', 'bucket-region']),
@@ -87,9 +87,9 @@ const PARAMETERS = {
   ),
   object: new Set(['versionId', 'partNumber']),
 }
-/** Of every operation: its name as newer SDKs send it, and what signatures in a URL bring. */
+/** Allowed with every operation: its name, which newer SDKs send, and the parameters of presigned URLs. */
 const COMMON_PARAMETER = /^(x-id$|x-amz-)/i
-/** Headers of the answer that a client of GetObject may set. */
+/** Headers of the answer that a client of GetObject may choose. */
 const RESPONSE_HEADERS = {
   'response-cache-control': 'cache-control',
   'response-content-disposition': 'content-disposition',
@@ -100,8 +100,8 @@ const RESPONSE_HEADERS = {
 } as const
 
 /**
- * Reads what a request asks for. `hostBucket` is the bucket that its host name brings, if any. Throws an S3Error for
- * what the gateway does not answer; it never writes.
+ * Parses a request. `hostBucket` is the bucket in its host name, if any. Throws an S3Error if the gateway does not
+ * support the request; it never writes.
  */
 export function parseS3Request(request: {
   readonly method: string
@@ -142,7 +142,7 @@ export function parseS3Request(request: {
   return parseList(bucket, query)
 }
 
-/** Path and query of a target, which is a whole URL where a client takes the server for a proxy (RFC 9112, 3.2.2). */
+/** Path and query of a target, which is a whole URL if the client takes the server for a proxy (RFC 9112, 3.2.2). */
 export function toOriginForm(target: string): string {
   const rest = /^https?:\/\/[^/?]*(.*)$/is.exec(target)?.[1] ?? target
   return rest.startsWith('/') ? rest : `/${rest}`
@@ -227,7 +227,7 @@ function parseList(bucket: string, query: URLSearchParams): S3Operation {
   }
 }
 
-/** The token is the last key, common prefix or bucket that was listed: any gateway of the cluster can go on from it. */
+/** The token is the last listed key, common prefix or bucket, so any gateway of the cluster can continue from it. */
 export function encodeToken(after: string): string {
   return Buffer.from(after).toString('base64url')
 }
@@ -242,7 +242,7 @@ function decodeToken(token: string | undefined): string | undefined {
   return Buffer.from(token, 'base64url').toString()
 }
 
-/** Percent escapes in a path are UTF-8; `+` is itself. */
+/** Percent escapes in a path are UTF-8; `+` is literal. */
 function decodePath(rawPath: string): string {
   try {
     return decodeURIComponent(rawPath)

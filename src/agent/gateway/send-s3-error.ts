@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { formatError } from './s3-documents.js'
 import type { S3Error } from './s3-request.js'
 
-/** Refuses a request in S3's words. */
+/** Refuses a request in S3's terms. */
 export function sendS3Error(
   error: S3Error,
   exchange: {
@@ -17,7 +17,7 @@ export function sendS3Error(
   if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds)
   const { ActualObjectSize: size } = error.details
   if (size !== undefined) response.setHeader('content-range', `bytes */${size}`)
-  // What a client still sends is not read.
+  // The rest of the client's body stays unread.
   if (request.method !== 'GET' && request.method !== 'HEAD') response.setHeader('connection', 'close')
   response
     .writeHead(error.status, {

@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { S3Error } from './s3-request.js'
 
-/** Why a request for what no dataset holds is refused. */
+/** The refusal for a key that no dataset holds. */
 export function undeclared(bucket: string, key: string): S3Error {
   const asked = `s3://${bucket}/${key}`
   return new S3Error(
@@ -10,7 +10,7 @@ export function undeclared(bucket: string, key: string): S3Error {
   )
 }
 
-/** Failures of staging in S3's words; a bug is an InternalError without its stack. */
+/** Translates failures of staging into S3's terms; a bug becomes an InternalError without its stack. */
 export function toS3Error(error: unknown): S3Error {
   if (error instanceof S3Error) return error
   if (!(error instanceof DscError))

@@ -7,7 +7,7 @@ import { isSigned, type SignedRequest, verifySignature } from './verify-signatur
 const SECRET = 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'
 const findSecrets = (accessKeyId: string) => (accessKeyId === 'DSCEXAMPLE' ? ['old', SECRET] : [])
 
-/** What the SDK sends for a command, caught before it leaves. */
+/** The request that the SDK makes for a command, caught before it leaves. */
 async function signBySdk(
   command: GetObjectCommand | ListObjectsV2Command,
   secretAccessKey = SECRET,

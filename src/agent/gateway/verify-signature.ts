@@ -5,16 +5,16 @@ import { HmacKey } from './hmac-key.js'
 import { S3Error, SIGN_V4 } from './s3-request.js'
 
 /**
- * Signature Version 4 as a server checks it: "Authenticating Requests: Using the Authorization Header" and "… Using
- * Query Parameters" of the S3 API reference. Libraries sign, none checks, so it stands here.
+ * Server-side check of Signature Version 4: "Authenticating Requests: Using the Authorization Header" and "… Using
+ * Query Parameters" of the S3 API reference. Libraries sign requests, but none verifies them, hence this module.
  */
 
 const ALGORITHM = 'AWS4-HMAC-SHA256'
-/** How far a client's clock may be off, as at AWS, ms. */
+/** How far a client's clock may be off, in ms; the same as AWS. */
 const MAX_SKEW_MS = 15 * 60_000
 const MAX_PRESIGNED_SECONDS = 7 * 24 * 3600
 
-/** What a signature is made over. */
+/** The parts of a request that its signature covers. */
 export interface SignedRequest {
   readonly method: string
   /** As sent: path and query, percent-encoded. */
@@ -22,7 +22,7 @@ export interface SignedRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
 }
 
-/** What a signature claims. */
+/** The claims of a signature. */
 interface Claim {
   readonly accessKeyId: string
   readonly scope: string
@@ -33,12 +33,12 @@ interface Claim {
   readonly payloadHash: string
 }
 
-/** Whether a request carries a signature, in its header or in its URL. */
+/** Whether a request carries a signature, in its header or its URL. */
 export function isSigned(request: SignedRequest): boolean {
   return request.headers.authorization !== undefined || /[?&]X-Amz-Signature=/i.test(request.url)
 }
 
-/** The access key that a request claims to be signed with; undefined: it has no signature, or one that cannot be read. */
+/** The access key that a request claims; undefined if it has no readable signature. */
 export function findAccessKey({ url, headers }: Pick<SignedRequest, 'url' | 'headers'>): string | undefined {
   const { authorization } = headers
   const claimed =
@@ -49,8 +49,8 @@ export function findAccessKey({ url, headers }: Pick<SignedRequest, 'url' | 'hea
 }
 
 /**
- * Checks who signed a request. Returns the access key. Throws an S3Error that says what is wrong with it;
- * `findSecrets` returns what the key's secret may be: nothing for a key that nobody gave out.
+ * Verifies a request's signature and returns its access key. Throws an S3Error that names the problem. `findSecrets`
+ * returns the key's possible secrets: none for a key that was never given out.
  */
 export function verifySignature(
   request: SignedRequest,
@@ -133,7 +133,7 @@ function readPresigned(query: ReadonlyMap<string, string>, nowMs: number): Claim
   }
 }
 
-/** A key is made by a digest for each piece of its scope, so that one of any length would cost a stranger nothing. */
+/** Deriving a key takes one digest per piece of the scope: a limit keeps strangers from making it expensive. */
 function requireScope({ scope, date }: Claim): void {
   const [day, , , end, ...rest] = scope.split('/')
   if (day === date.slice(0, 8) && end === 'aws4_request' && rest.length === 0) return
@@ -176,7 +176,7 @@ function sign(secret: string, { scope, date }: Claim, canonical: string): string
   return findSigningKey(secret, scope).digest(text).toString('hex')
 }
 
-/** Keys made of secrets and scopes: a client signs with one all day, and making it takes longer than all else. */
+/** Keys by secret and scope: a client uses one all day, and deriving it takes longer than everything else. */
 const signingKeys = new BoundedMap<string, HmacKey>(256)
 
 function findSigningKey(secret: string, scope: string): HmacKey {
@@ -190,8 +190,8 @@ function findSigningKey(secret: string, scope: string): HmacKey {
 type Parameter = readonly [name: string, value: string]
 
 /**
- * Names and values decoded; a parameter without `=` has an empty value, and `+` is itself. All of one name: who reads
- * the request may take another of them than the last.
+ * Decoded names and values. A parameter without `=` has an empty value, and `+` is literal. Keeps repeated names,
+ * because the code that reads the request may use another one than the last.
  */
 function splitQuery(url: string): readonly Parameter[] {
   const query = url.split(/\?(.*)/s, 2)[1] ?? ''
@@ -212,12 +212,12 @@ function decode(text: string): string {
   }
 }
 
-/** What AWS calls UriEncode: everything but letters, digits and `-._~`. */
+/** AWS's UriEncode: escapes everything but letters, digits and `-._~`. */
 function escapeUri(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** Unix epoch, ms; NaN for no date of the form `20260102T030405Z`. */
+/** Unix epoch in ms; NaN unless the date has the form `20260102T030405Z`. */
 function parseDate(date: string): number {
   const match = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date)
   const at = match ? Date.parse(`${match.slice(1, 4).join('-')}T${match.slice(4, 7).join(':')}Z`) : Number.NaN

@@ -8,7 +8,7 @@ import { answerHalfOpen, letWait } from './waiting-clients.js'
 
 const IDLE_MS = 100
 
-/** A server that answers when it is told to, and a client that has asked. */
+/** A server that answers when told to, and a client that has asked. */
 async function ask(t: TestContext) {
   const server = createServer()
   answerHalfOpen(server)

@@ -2,16 +2,16 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Has a server answer clients that ended their side of the connection once they had asked (`nc -N`, tools of HTTP/1.0).
- * One that closed all of it looks the same until it is written to; `letWait` gives it up after a while.
+ * Makes a server answer clients that ended their side of the connection after the request (`nc -N`, HTTP/1.0 tools). A
+ * fully closed connection looks the same until the server writes to it; `letWait` gives up on it after a while.
  */
 export function answerHalfOpen(server: Server): void {
-  Object.assign(server, { httpAllowHalfOpen: true }) // Node has it, its types do not
+  Object.assign(server, { httpAllowHalfOpen: true }) // supported by Node, missing from its types
 }
 
 /**
- * Lets a client wait for its answer for as long as that takes, past the server's `timeout` of `idleMs`: that is for
- * clients that take nothing. One that ended its side, and may have gone, is let go then.
+ * Lets a client wait for its answer without limit, past the server's `timeout` of `idleMs`: that one is for clients
+ * that read nothing. A client that ended its side may be gone, so it is dropped at the timeout.
  */
 export function letWait(response: ServerResponse, idleMs: number): void {
   response.on('timeout', (socket: Socket) => {

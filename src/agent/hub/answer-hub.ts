@@ -6,7 +6,7 @@ import type { AskedRepository, HubOperation } from './parse-hub-request.js'
 
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** A refusal in the words that a hub's clients know: those of huggingface_hub's `hf_raise_for_status`. */
+/** A refusal in terms that a hub's clients know: those of huggingface_hub's `hf_raise_for_status`. */
 export class HubRefusal extends Error {
   readonly status: number
   readonly word: string
@@ -21,11 +21,11 @@ export class HubRefusal extends Error {
 /** A copy of a repository, at one commit. */
 export interface HubSnapshot {
   readonly commit: string
-  /** The folder of the repository that the copy holds: empty, or ends in `/`. */
+  /** The repository folder that the copy holds: empty, or ends in `/`. */
   readonly folder: string
   /** Calls `look` with the manifest of its files. */
   look<Value>(look: (manifest: Manifest) => Value): Promise<Value>
-  /** Answers with a file, or the range of it that is asked for; `key` is relative to `folder`. */
+  /** Sends a file, or the requested range of it; `key` is relative to `folder`. */
   send(key: string, exchange: HubExchange): Promise<void>
 }
 
@@ -33,11 +33,11 @@ export interface HubSnapshot {
 export interface HubExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** How the client speaks, where the configuration says so. */
+  /** The client's scheme, if the configuration names it. */
   readonly scheme?: 'http' | 'https' | undefined
 }
 
-/** Answers what a client of a hub asks of a repository; `find` gives it, or throws a HubRefusal. */
+/** Answers a hub client's request about a repository; `find` returns it, or throws a HubRefusal. */
 export async function answerHub(
   operation: HubOperation,
   find: (of: AskedRepository) => Promise<HubSnapshot>,
@@ -82,7 +82,7 @@ export async function answerHub(
   }
 }
 
-/** What the client speaks with the proxy before this server, if there is one. */
+/** The scheme between the client and a proxy in front of this server, if there is a proxy. */
 function readScheme({ headers }: IncomingMessage): 'http' | 'https' {
   const forwarded = /(?:^|[;,\s])proto="?(https?)/i.exec(headers.forwarded ?? '')?.[1]
   const named =
@@ -93,11 +93,11 @@ function readScheme({ headers }: IncomingMessage): 'http' | 'https' {
   return named.toLowerCase() === 'https' ? 'https' : 'http'
 }
 
-/** Answers with what went wrong. */
+/** Answers with the refusal. */
 export function refuseHub({ request, response }: HubExchange, refusal: HubRefusal): void {
   const { status, word, message } = refusal
   const body = request.method === 'HEAD' ? '' : JSON.stringify({ error: message })
-  // What a header may not hold is in the body alone.
+  // Characters that a header cannot hold appear only in the body.
   const told = message.replaceAll(/[^\t\x20-\x7e]/g, '?')
   response
     .writeHead(status, {
@@ -152,7 +152,7 @@ function findPath(manifest: Manifest, folder: string, path: string): readonly un
   return below ? [{ type: 'directory', path, oid: '0'.repeat(40), size: 0 }] : []
 }
 
-/** The paths of a form or of JSON: clients send either. */
+/** The paths in a form or in JSON: clients send either. */
 function readPaths(body: string, type: string | undefined): readonly string[] {
   if (!type?.includes('json')) return new URLSearchParams(body).getAll('paths')
   try {

@@ -3,26 +3,26 @@ import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 
 const PAGE_FILES = 1000
-/** The character behind `/`: `data0` is the first key behind all below `data/`. */
+/** The character after `/`: `data0` sorts after all keys below `data/`. */
 const AFTER_SLASH = '0'
 
-/** A file or folder as a hub lists it. */
+/** A file or folder in a hub's listing. */
 type TreeEntry = Readonly<Record<string, unknown>>
 
-/** Which part of a copy's files is asked for. */
+/** The part of a copy's files that a request asks for. */
 interface TreeQuestion {
-  /** The folder of the repository that the copy holds: empty, or ends in `/`. */
+  /** The repository folder that the copy holds: empty, or ends in `/`. */
   readonly copyFolder: string
-  /** The folder that is listed, from the repository's root on. */
+  /** The folder to list, from the repository's root. */
   readonly folder: string
   readonly isRecursive: boolean
-  /** Path of the last file of the page before. */
+  /** Path of the last file on the previous page. */
   readonly after: string | undefined
 }
 
 /**
- * A page of the files and folders of a copy, as a hub lists them; `next` is the cursor of the page behind it. Undefined:
- * the folder is not there.
+ * One page of a copy's files and folders, as a hub lists them; `next` is the cursor of the next page. Undefined: there
+ * is no such folder.
  */
 export function listTree(
   manifest: Manifest,
@@ -51,7 +51,7 @@ export function listTree(
         entries.push({ type: 'directory', path: name, oid: gitName(Buffer.from(name)), size: 0 })
       }
       if (!isRecursive && folders[0] !== undefined) {
-        if (!folders[0].startsWith(copyFolder)) return { entries, next: undefined } // all of the copy is below it
+        if (!folders[0].startsWith(copyFolder)) return { entries, next: undefined } // the whole copy is below it
         start = folders[0].slice(copyFolder.length) + AFTER_SLASH
         isEnd = false
         break
@@ -72,7 +72,7 @@ function foldersOf(path: string, folder: string): readonly string[] {
   return words.map((_, depth) => folder + words.slice(0, depth + 1).join('/'))
 }
 
-/** A file as a hub lists it. What the hub kept beside the repository has the SHA-256 of its content. */
+/** A file in a hub's listing. An LFS file, which the hub keeps outside git, has the SHA-256 of its content. */
 export function describeFile(
   path: string,
   { sizeBytes, etag, checksum }: Pick<ManifestEntry, 'sizeBytes' | 'etag' | 'checksum'>,
@@ -80,7 +80,7 @@ export function describeFile(
   const entry = { type: 'file', path, size: sizeBytes }
   if (checksum?.algorithm !== 'sha256') return { ...entry, oid: etag }
   const oid = Buffer.from(checksum.value, 'base64').toString('hex')
-  // The small file that git has in its place: github.com/git-lfs/git-lfs/blob/main/docs/spec.md.
+  // The small pointer file that git has in its place: github.com/git-lfs/git-lfs/blob/main/docs/spec.md.
   const pointer = Buffer.from(
     `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${sizeBytes}\n`,
   )

@@ -1,12 +1,12 @@
 import type { HubUrl } from '../../model/source-url.js'
 
-/** A repository as a client of a hub names it. */
+/** A repository as a hub client names it. */
 export interface AskedRepository extends Pick<HubUrl, 'kind' | 'repository'> {
   /** Branch, tag or commit. */
   readonly revision: string
 }
 
-/** What a client of a hub asks for. */
+/** A hub client's request. */
 export type HubOperation =
   | { readonly kind: 'info'; readonly of: AskedRepository }
   | {
@@ -15,7 +15,7 @@ export type HubOperation =
       /** Empty, or ends in `/`. */
       readonly folder: string
       readonly isRecursive: boolean
-      /** Path of the last file of the page before. */
+      /** Path of the last file on the previous page. */
       readonly after: string | undefined
     }
   | { readonly kind: 'paths'; readonly of: AskedRepository }
@@ -24,8 +24,8 @@ export type HubOperation =
 const VERBS = ['revision', 'tree', 'paths-info'] as const
 
 /**
- * Reads the target of a request (`/path?query`) as one to a Hugging Face hub; undefined where it is none. Source: what
- * huggingface_hub 1.x and 2.x ask (`hf_api.py`, `file_download.py`).
+ * Parses the target of a request (`/path?query`) as one to a Hugging Face hub; undefined if it is something else.
+ * Source: the requests of huggingface_hub 1.x and 2.x (`hf_api.py`, `file_download.py`).
  */
 export function parseHubRequest(target: string): HubOperation | undefined {
   const [pathname = '', query = ''] = target.split('?', 2)

@@ -10,15 +10,15 @@ const MAX_EVENTS = 10_000
 /** Gauges whose labels come and go. */
 const LABELLED_GAUGES = ['dsc_copies', 'dsc_leases', 'dsc_arriving_readers', 'dsc_arriving_waits'] as const
 
-/** The first limit that was in the way: one of a few words. */
+/** The first limit that was exceeded: one of a few words. */
 function reasonOf(detail: RecordEvent['detail']): string {
   const facts = detail.facts as { readonly limits?: readonly string[] } | undefined
   return facts?.limits?.[0] ?? 'other'
 }
 
 /**
- * Keeps an agent's metrics: counters from the history of its node, gauges from the record as it is. Counts from now on:
- * history from before this process began is not told again.
+ * Keeps an agent's metrics: counters from its node's history, gauges from the record's current state. Counts from now
+ * on: history from before this process started is not counted again.
  */
 export class AgentMetrics {
   readonly #cache: Cache
@@ -34,7 +34,7 @@ export class AgentMetrics {
     this.#connections = connections
   }
 
-  /** Brings all of them up to date. Who asks meanwhile waits for the same, so that nothing is counted twice. */
+  /** Updates all metrics. Concurrent callers share one update, so that nothing is counted twice. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => {
       this.#refreshing = undefined

@@ -1,24 +1,24 @@
 import { formatLabels, type Labels, type MetricRow } from '../../model/prometheus-text.js'
 
-/** Bounds of the classes, seconds: ready at once, then up to four hours. */
+/** Upper bounds of the buckets, in seconds: ready at once, then up to four hours. */
 const BOUNDS_SECONDS = [0, 1, 5, 15, 60, 300, 900, 3600, 14_400] as const
-/** Each series is a dozen numbers: more of them would be a label with too many values. */
+/** Maximum number of series, a dozen numbers each: more would mean a label with too many values. */
 const MAX_SERIES = 100
 
 interface Series {
   readonly labels: Labels
-  /** Values in each class, not summed up; the last one is beyond every bound. */
+  /** Number of values in each bucket, not cumulative; the last is above every bound. */
   readonly classes: number[]
   sum: number
 }
 
 /**
- * How often values were how large, for each set of labels. Of more than 100 sets, the one that was observed longest ago
- * goes: labels may be the names of jobs, of which there is no end.
+ * A histogram for each set of labels. Above 100 sets, the least recently observed one is dropped: labels can be names
+ * of jobs, of which there is no end.
  */
 export class Histogram {
   readonly #name: string
-  /** The newest last. */
+  /** Newest last. */
   readonly #series = new Map<string, Series>()
 
   constructor(name: string) {
@@ -42,7 +42,7 @@ export class Histogram {
     this.#series.delete(oldest!)
   }
 
-  /** As Prometheus wants them: each class with all below it. */
+  /** Cumulative, as Prometheus wants them: each bucket includes all lower ones. */
   rows(): readonly MetricRow[] {
     return [...this.#series.values()].flatMap(({ labels, classes, sum }) => {
       let atMost = 0

@@ -5,9 +5,9 @@ import { Histogram } from './histogram.js'
 export interface Metrics {
   add(name: string, labels: Labels, value?: number): void
   set(name: string, labels: Labels, value: number): void
-  /** Counts a value of a histogram. */
+  /** Adds a value to a histogram. */
   observe(name: string, labels: Labels, value: number): void
-  /** Removes every series of a gauge, before it is set anew. */
+  /** Removes every series of a gauge, before its new values are set. */
   clear(name: string): void
   /** Sum over all series of a metric. */
   total(name: string): number
@@ -54,9 +54,9 @@ export const AGENT_METRICS = {
   dsc_sent_bytes_per_second: ['gauge', 'bytes sent per second, since the metrics were last asked for'],
 } as const satisfies Record<string, readonly ['counter' | 'gauge' | 'histogram', string]>
 
-/** Series per metric; more would be a label with too many values. */
+/** Maximum number of series per metric; more would mean a label with too many values. */
 const MAX_SERIES = 1000
-/** Where those beyond are counted. */
+/** The label under which the excess is counted. */
 const OTHER = 'other'
 
 interface Series {
@@ -64,7 +64,7 @@ interface Series {
   value: number
 }
 
-/** Begins with no series. */
+/** Starts with no series. */
 export function createMetrics(): Metrics {
   const metrics = new Map<string, Map<string, Series>>()
   const seriesOf = (name: string) => {

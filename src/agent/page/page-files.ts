@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fileURLToPath } from 'node:url'
 
-/** They are served as they are written: beside the sources, in the package and in the executable alike. */
+/** The page's files are served as written: they lie beside the sources, in the package and in the executable alike. */
 const FOLDER = fileURLToPath(new URL('../../../src/agent/page/files', import.meta.url))
 
 /** Every file of the page by its path in a URL; nothing else is served. */
@@ -22,7 +22,7 @@ const FILES = {
   '/page/records.js': ['records.js', 'text/javascript; charset=utf-8'],
 } as const
 
-/** Nothing but this agent's own files runs, looks or is asked; nobody frames the page. */
+/** Only this agent's own files may run, load or be requested, and no site may frame the page. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -32,7 +32,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** Headers of whatever the page asks for. */
+/** Headers of the answers to the page's requests. */
 export const PAGE_DATA_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -42,7 +42,7 @@ export const PAGE_DATA_HEADERS = {
 
 const read = new Map<string, { readonly bytes: Buffer; readonly etag: string }>()
 
-/** Sends a file of the page; 404 where there is none at `path`. */
+/** Sends a file of the page; 404 if there is no file at `path`. */
 export function sendPageFile(path: string, request: IncomingMessage, response: ServerResponse): void {
   const found = Object.hasOwn(FILES, path) ? FILES[path as keyof typeof FILES] : undefined
   if (!found) {
@@ -61,7 +61,7 @@ export function sendPageFile(path: string, request: IncomingMessage, response: S
   response.end(request.method === 'HEAD' ? undefined : file.bytes)
 }
 
-/** Matches the paths of all files, and of some that are not there. */
+/** Matches the paths of all files, and of some that do not exist. */
 export const PAGE_PATH = /^(\/|\/page\/[a-z]+\.(?:css|js))$/
 
 function load(name: string) {

@@ -5,11 +5,11 @@ import { DscError } from '../../failure/dsc-error.js'
 import { BoundedMap } from '../../model/bounded-map.js'
 import { parseDuration } from '../../model/duration.js'
 
-/** A report is read again after so long, ms: whoever looks asks again and again, and the history may be long. */
+/** How long a report stays fresh, in ms: pages ask again and again, and the history can be long. */
 const KEPT_MS = 60_000
-/** Reports that are kept at once. */
+/** Maximum number of kept reports. */
 const MAX_KEPT = 8
-/** Rows of each list in an answer. */
+/** Maximum number of rows of each list in an answer. */
 const MAX_ROWS = 100
 
 interface KeptReport {
@@ -17,7 +17,7 @@ interface KeptReport {
   readonly report: Promise<Report>
 }
 
-/** Reports for the page, as `dsc report --json` has them but for the ends of long lists. */
+/** Reports for the page, as in `dsc report --json`, with long lists cut. */
 export class PageReports {
   readonly #cache: Pick<Cache, 'record' | 'nowMs'>
   readonly #kept = new BoundedMap<string, KeptReport>(MAX_KEPT)
@@ -26,7 +26,7 @@ export class PageReports {
     this.#cache = cache
   }
 
-  /** Answers `since` (`7d` unless told), `node` and `price`. Throws USAGE for what is none of that. */
+  /** Answers `since` (default `7d`), `node` and `price`. Throws USAGE for an invalid value. */
   async describe(query: URLSearchParams) {
     const sinceMs = check('since', query.get('since') || '7d', parseDuration)
     const rawPrice = query.get('price') || undefined

@@ -12,7 +12,7 @@ import { StatusPage } from './status-page.js'
 
 const TOKEN = 'a token that all agents share'
 
-/** The page of an agent over a record with five nodes and 100 copies; `token` undefined: it needs none. */
+/** The page of an agent over a record with five nodes and 100 copies; without `token`, it needs none. */
 async function servePage(context: TestContext, token: string | undefined) {
   const root = await temporaryDirectory(context)
   const record = await openSqliteRecord(`${root}/record.db`)

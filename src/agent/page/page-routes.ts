@@ -19,11 +19,11 @@ import {
 } from './page-windows.js'
 import type { StatusPage } from './status-page.js'
 
-/** Who may look at the page. */
+/** Rules for access to the page. */
 export interface PageAccess {
-  /** Whether other machines may, too. */
+  /** Whether other machines have access, too. */
   readonly isEverywhere: boolean
-  /** Whether whoever asks has shown a token or a link. Otherwise the page is for addresses of this machine alone. */
+  /** Whether the agent requires a token or a link. If not, the page must be opened under a loopback name. */
   readonly hasTokens: boolean
 }
 
@@ -31,7 +31,7 @@ export interface PageAccess {
 const PAGE_ROWS = 100
 const READ = ['GET', 'HEAD']
 
-/** The page and what it asks for. All of it only reads. */
+/** The page and the data it requests. All routes only read. */
 export function pageRoutes(
   page: StatusPage,
   { record, nowMs }: Pick<Cache, 'record' | 'nowMs'>,
@@ -108,8 +108,8 @@ export function pageRoutes(
 }
 
 /**
- * Refuses other machines where the page is not for them. Without a token whoever reaches the page may see it, so the
- * name that was asked for must be of this machine, too: a browser's tab could have been led here by a name of its own.
+ * Refuses other machines unless the page is open to them. Without a token, any client that reaches the page may see it,
+ * so the requested name must be this machine's, too: another site's name could have led a browser tab to it.
  */
 function isRefused({ request, response }: RouteCall, { isEverywhere, hasTokens }: PageAccess): boolean {
   const { remoteAddress = '', localAddress } = request.socket
@@ -131,7 +131,7 @@ function parseFilter(query: URLSearchParams): StatusFilter & { readonly copyId: 
   return { dataset, node, copyId }
 }
 
-/** The last row of the answer before, as it came: `[dataset, node, createdAt, copyId]`. */
+/** The last row of the previous answer, as received: `[dataset, node, createdAt, copyId]`. */
 function parseAfterCopy(query: URLSearchParams) {
   const after = parseRow(query, 4)
   if (!after) return {}
@@ -139,7 +139,7 @@ function parseAfterCopy(query: URLSearchParams) {
   return { after: { dataset, node, createdAtMs: parseTime(createdAt), copyId } }
 }
 
-/** As `parseAfterCopy`: `[createdAt, leaseId]`. */
+/** Like `parseAfterCopy`: `[createdAt, leaseId]`. */
 function parseAfterLease(query: URLSearchParams) {
   const after = parseRow(query, 2)
   if (!after) return {}

@@ -8,20 +8,20 @@ import { compareText } from '../../model/compare-text.js'
 interface Window {
   /** Index of the first row, from 0. */
   readonly from: number
-  /** Rows, 1 to `MAX_ROWS`. */
+  /** Number of rows, 1 to `MAX_ROWS`. */
   readonly count: number
-  /** A column; absent: the order of the record. */
+  /** A column; absent: the record's order. */
   readonly sort: string | undefined
   readonly isDescending: boolean
-  /** Words that a row must have, lower case. */
+  /** Words that a row must contain, in lower case. */
   readonly words: readonly string[]
 }
 
-/** Rows of one answer at most, and columns of a matrix. */
+/** Maximum number of rows in an answer, and of columns in a matrix. */
 const MAX_ROWS = 200
 const MAX_FILTER = 200
 
-/** Reads `from`, `count`, `sort` (`-` before it: descending) and `filter`. Throws USAGE for what is none of that. */
+/** Reads `from`, `count`, `sort` (with a leading `-`: descending) and `filter`. Throws USAGE for an invalid value. */
 export function parseWindow(query: URLSearchParams, prefix = ''): Window {
   const sort = query.get(`${prefix}sort`) ?? undefined
   const filter = query.get(`${prefix}filter`) ?? ''
@@ -39,7 +39,7 @@ export function parseWindow(query: URLSearchParams, prefix = ''): Window {
   }
 }
 
-/** A whole number of a query. Throws USAGE for anything else, or one out of its range. */
+/** A whole number in a query. Throws USAGE for anything else, or for one out of range. */
 export function parseCount(
   query: URLSearchParams,
   name: string,
@@ -86,7 +86,7 @@ export function summarize(status: ClusterStatus) {
   }
 }
 
-/** What nodes can be sorted by. */
+/** The columns by which nodes can be sorted. */
 const NODE_ORDERS: Readonly<Record<string, (node: ClusterNode) => number | string>> = {
   node: ({ entry }) => entry.node,
   datasets: ({ read }) => read?.usage.datasets.used ?? -1,
@@ -100,7 +100,7 @@ const NODE_ORDERS: Readonly<Record<string, (node: ClusterNode) => number | strin
   seen: ({ entry }) => -entry.seenAtMs,
 }
 
-/** Nodes against their policy, as `dsc status --json` has them, and how fast each stages. */
+/** Nodes against their limits, as in `dsc status --json`, and how fast each one downloads. */
 export function windowNodes(status: ClusterStatus, window: Window) {
   const found = status.nodes.filter(({ entry }) => hasWords(window, [entry.node, entry.cacheRoot]))
   const { total, shown } = cut(sortBy(found, window, NODE_ORDERS), window)
@@ -136,7 +136,7 @@ const DATASET_ORDERS: Readonly<Record<string, (sum: DatasetSum) => number | stri
   used: ({ lastUsedAtMs }) => lastUsedAtMs,
 }
 
-/** Datasets × nodes: rows and columns that are shown, and what is where they cross. */
+/** Datasets × nodes: the visible rows and columns, and their cells. */
 export function windowMatrix(status: ClusterStatus, { rows, columns }: { rows: Window; columns: Window }) {
   const found = sumDatasets(status).filter(({ dataset }) => hasWords(rows, [dataset]))
   const datasets = cut(sortBy(found, { ...rows, sort: rows.sort ?? 'dataset' }, DATASET_ORDERS), rows)
@@ -202,7 +202,7 @@ function sumDatasets(status: ClusterStatus): readonly DatasetSum[] {
   return [...sums.values()]
 }
 
-/** Stagings, as `dsc status --json` has them, with the rate of the last 15 s and what is left at that rate. */
+/** Downloads, as in `dsc status --json`, with the rate of the last 15 s and the time left at that rate. */
 export function windowTransfers(status: ClusterStatus, window: Window) {
   const found = status.transfers.filter(({ dataset, node, stager, servedBy }) =>
     hasWords(window, [dataset, node, stager ?? '', ...servedBy]),
@@ -218,7 +218,7 @@ export function windowTransfers(status: ClusterStatus, window: Window) {
   }
 }
 
-/** Who waits for what and why, as `dsc status --json` has them. */
+/** Waiting tasks and their reasons, as in `dsc status --json`. */
 export function windowWaits(status: ClusterStatus, window: Window) {
   const found = status.waits.filter(({ task, dataset, node }) => hasWords(window, [task, dataset, node]))
   const { total, shown } = cut(found, window)

@@ -6,18 +6,18 @@ import { DscError } from '../../failure/dsc-error.js'
 import { PAGE_DATA_HEADERS } from './page-files.js'
 import { summarize } from './page-windows.js'
 
-/** As the live screen, but never more than once a second: every page asks anew for what it shows. */
+/** The same as for the live screen, but at most once a second: every page requests its data again. */
 const INTERVALS = { pollMs: 1000, quietMs: 5000, pauseMs: 1000 }
-/** Without a viewer for so long the status is no longer read, ms, and its memory is given back. */
+/** How long to keep reading the status without a viewer, in ms; after that, its memory is freed. */
 const KEEP_MS = 60_000
-/** A stream that says nothing would be cut off by proxies, and by the agent itself, ms. */
+/** Time between heartbeats of a stream, in ms: proxies, and the agent itself, cut off silent ones. */
 const HEARTBEAT_MS = 15_000
-/** More viewers than this are turned away: the agent's first task is to serve nodes. */
+/** Maximum number of viewers, above which new ones are turned away: the agent's first task is to serve nodes. */
 const MAX_STREAMS = 100
-/** The first reading is waited for so long, ms. */
+/** How long to wait for the first reading, in ms. */
 const PATIENCE_MS = 10_000
 
-/** Follows the cluster while somebody looks at the page of this agent, and tells all who look. */
+/** Follows the cluster while somebody views this agent's page, and updates all viewers. */
 export class StatusPage {
   readonly #cache: Cache
   readonly #streams = new Set<ServerResponse>()
@@ -33,7 +33,7 @@ export class StatusPage {
     this.#cache = cache
   }
 
-  /** The cluster as it was last read; begins to read it. Rejects while the record has not answered at all. */
+  /** The cluster at its last reading; starts reading if needed. Rejects until the record has answered once. */
   async status(): Promise<ClusterStatus> {
     this.#follow()
     if (!this.#status && this.#problem === undefined) await this.#nextReading()
@@ -44,7 +44,7 @@ export class StatusPage {
     )
   }
 
-  /** Sends what changes to one viewer as server-sent events, until it leaves. */
+  /** Streams changes to one viewer as server-sent events, until the viewer leaves. */
   stream(response: ServerResponse): void {
     if (this.#streams.size >= MAX_STREAMS || this.#isClosed) {
       response.writeHead(503, { ...PAGE_DATA_HEADERS, 'content-type': 'application/json' })
@@ -71,7 +71,7 @@ export class StatusPage {
     this.#forget()
   }
 
-  /** Reads as long as somebody looks, and a while longer: a page that is loaded anew finds it as it was. */
+  /** Reads while there are viewers, and a while longer: a reloaded page finds it as it was. */
   #follow(): void {
     clearTimeout(this.#idle)
     if (this.#isClosed) return
@@ -106,7 +106,7 @@ export class StatusPage {
     this.#release()
     if (this.#streams.size === 0) return
     const message = this.#describe()
-    // Whoever is slow is told the newest as soon as all before it went out.
+    // Skip slow viewers: each gets the newest status once it has received everything before.
     for (const stream of this.#streams) if (!stream.writableNeedDrain) stream.write(message)
   }
 

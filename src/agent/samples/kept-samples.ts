@@ -6,12 +6,12 @@ import type { AgentAccess } from '../calls/agent-client.js'
 import type { RouteCall } from '../server/agent-server.js'
 import type { SampleFilter } from './sample-servers.js'
 
-/** No byte for so long, ms: another agent may have the list, and it can be made here. */
+/** How long an agent may be silent, in ms: another agent may have the list, or this node can make it. */
 const SILENCE_MS = 10_000
 
 /**
- * Answers `GET /v1/samples/<stamp>`: a list of the samples of tar shards that a feed of this node made while they came,
- * for feeds of other nodes. 404: there is none.
+ * Answers `GET /v1/samples/<stamp>`, for feeds of other nodes: a list of the samples of tar shards, which a feed of
+ * this node made during their download. 404: there is no such list.
  */
 export async function answerKeptSamples(
   { tables }: { readonly tables: string | undefined },
@@ -28,11 +28,11 @@ export async function answerKeptSamples(
 /** An agent that may have a list of samples. */
 interface Holder {
   readonly url: string
-  /** Its copy, where that is ready: then the agent can list it. */
+  /** Its copy, if ready: the agent can then list it. */
   readonly copyId: string | undefined
 }
 
-/** The table of samples that an agent has; `listing`: it makes it; undefined: it has none, or does not answer. */
+/** Fetches an agent's table of samples. `listing`: it is making one. Undefined: it has none, or does not answer. */
 export async function fetchKeptSamples(
   { url, copyId }: Holder,
   options: {
@@ -57,7 +57,7 @@ export async function fetchKeptSamples(
       if (answer.statusCode === 200) return bytes
       if (answer.statusCode === 202) return 'listing'
     } catch {
-      return undefined // whoever asks makes the list itself
+      return undefined // the caller makes the list itself
     }
   }
   return undefined

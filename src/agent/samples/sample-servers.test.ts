@@ -64,5 +64,5 @@ test('samples are listed in a bounded number of threads, and all lists are made 
     }
     await answer
   }
-  assert.ok(most <= 8, `${most} threads more`) // four, and those of the pool for files
+  assert.ok(most <= 8, `${most} threads more`) // four, and those of the thread pool for files
 })

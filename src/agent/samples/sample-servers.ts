@@ -6,21 +6,21 @@ import type { SendRule } from '../../platform/send-rule.js'
 import { openSampleTable } from '../../samples/sample-table.js'
 import type { SampleIndexData, SampleIndexReply } from './sample-index-thread.js'
 
-/** A server without connections for so long is closed, ms. */
+/** How long a server stays open without connections, in ms. */
 const IDLE_MS = 600_000
 const SWEEP_MS = 60_000
-/** Lists that are made at once: each takes a thread of its own, and clients choose how many they ask for. */
+/** Maximum number of lists made at once: each takes its own thread, and clients choose how many they ask for. */
 const MAX_INDEXING = 4
 
 /** Which files of a copy are samples. */
 export interface SampleFilter {
   readonly split: string | undefined
   readonly extensions: readonly string[] | undefined
-  /** What the files hold; undefined: by what most bytes are. */
+  /** The content of the files; undefined: the format of most bytes. */
   readonly format: FormatName | undefined
 }
 
-/** A folder of a copy, and which files may be sent from it. */
+/** A folder of a copy, and which of its files may be sent. */
 interface ServedFolder {
   readonly path: string
   readonly split: string | undefined
@@ -30,11 +30,11 @@ interface ServedFolder {
 /** Lists and serves the samples of this node's copies to feeds of other machines. */
 export interface SampleServers {
   /**
-   * The samples of a folder as a table; null when it has none. `indexing`: ask again, it takes reading every file.
-   * What it finds is kept on disk.
+   * The samples of a folder as a table; null if it has none. `indexing`: ask again; every file must be read first. The
+   * result is kept on disk.
    */
   index(path: string, filter: SampleFilter): 'indexing' | Promise<Uint8Array | null>
-  /** Serves what the folder has of the samples of `table`, which a client sent. Resolves with the port. */
+  /** Serves the folder's part of the samples in `table`, which a client sent. Resolves with the port. */
   serve(folder: ServedFolder, table: Uint8Array): Promise<number>
   close(): Promise<void>
 }
@@ -50,11 +50,11 @@ interface Serving {
   usedAtMs: number
 }
 
-/** Opens nothing yet: the storage server of a copy starts when the first feed asks for its samples. */
+/** Opens nothing yet: a copy's storage server starts when the first feed asks for its samples. */
 export function openSampleServers(options: {
   readonly host: string
   readonly token: string | undefined
-  /** Certificate and key (PEM) of the agent; undefined: samples are not encrypted either. */
+  /** The agent's certificate and key (PEM); undefined: samples are not encrypted either. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   /** Where tables of samples are kept; undefined: nowhere. */
   readonly cacheFolder: string | undefined
@@ -64,7 +64,7 @@ export function openSampleServers(options: {
   const servings = new Map<string, Serving>()
   const timer = setInterval(async () => {
     for (const [key, { doneAtMs }] of indexes)
-      if (doneAtMs !== undefined && performance.now() - doneAtMs > IDLE_MS) indexes.delete(key) // nobody came for it
+      if (doneAtMs !== undefined && performance.now() - doneAtMs > IDLE_MS) indexes.delete(key) // nobody fetched it
     for (const [key, serving] of servings) {
       const server = await serving.server.catch(() => undefined)
       if (server && server.connectionCount > 0) serving.usedAtMs = performance.now()
@@ -81,7 +81,7 @@ export function openSampleServers(options: {
       let index = indexes.get(key)
       if (index === undefined) {
         const running = [...indexes.values()].filter(({ doneAtMs }) => doneAtMs === undefined)
-        if (running.length >= MAX_INDEXING) return 'indexing' // whoever asks again begins it
+        if (running.length >= MAX_INDEXING) return 'indexing' // a later request starts it
         index = startIndex({ folder, cacheFolder, extensions, format })
         indexes.set(key, index)
       }
@@ -113,7 +113,7 @@ export function openSampleServers(options: {
   }
 }
 
-/** Reading every file would hold up the agent, so a thread does it. */
+/** Indexes in a thread: reading every file would hold up the agent. */
 function startIndex(data: SampleIndexData): Index {
   const { promise: found, resolve, reject } = Promise.withResolvers<Uint8Array | null>()
   const thread = new BackgroundThread<never, SampleIndexReply>(

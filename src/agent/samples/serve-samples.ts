@@ -13,7 +13,7 @@ import { openSampleTable } from '../../samples/sample-table.js'
 import type { RouteCall } from '../server/agent-server.js'
 import type { SampleFilter, SampleServers } from './sample-servers.js'
 
-/** A table of samples has about 60 bytes for each. */
+/** Maximum size of a table of samples, in bytes; a sample takes about 60. */
 const MAX_TABLE_BYTES = 2 ** 30
 
 interface Serving {
@@ -22,8 +22,8 @@ interface Serving {
 }
 
 /**
- * Answers `GET /v1/copies/<id>/samples?split=…&only=…&as=…`: the table of the samples that the copy has. 202: they are
- * being listed, ask again; 204: it has none.
+ * Answers `GET /v1/copies/<id>/samples?split=…&only=…&as=…`: the table of the copy's samples. 202: they are being
+ * listed, ask again; 204: it has none.
  */
 export async function answerSampleTable(
   { cache, samples }: Serving,
@@ -42,14 +42,17 @@ export async function answerSampleTable(
   requireAll(copy, table, filter)
   if (table === null) response.writeHead(204).end()
   else {
-    const body = Buffer.from(table) // a copy of its own: sockets do not take shared memory
+    const body = Buffer.from(table) // a private copy: sockets do not take shared memory
     response
       .writeHead(200, { 'content-length': body.length, 'content-type': 'application/octet-stream' })
       .end(body)
   }
 }
 
-/** Answers `POST /v1/copies/<id>/samples/serve` with the table of all nodes in its body: `{"port": …}` where samples are served. */
+/**
+ * Answers `POST /v1/copies/<id>/samples/serve`, whose body is the table of all nodes, with `{"port": …}`: where this
+ * node serves its samples.
+ */
 export async function answerServeSamples(
   { cache, samples }: Serving,
   { parameters, query, request, response }: RouteCall,
@@ -61,7 +64,7 @@ export async function answerServeSamples(
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ port }))
 }
 
-/** Throws COPY_DAMAGED when files of the copy are not in the table: the order of samples would silently be another. */
+/** Throws COPY_DAMAGED if files of the copy are missing from the table: the order of samples would silently change. */
 function requireAll(copy: Copy, table: Uint8Array | null, filter: SampleFilter): void {
   const { split, extensions, format } = filter
   const prefix = split === undefined ? '' : `${split.replace(/\/+$/, '')}/`
@@ -85,7 +88,7 @@ function requireAll(copy: Copy, table: Uint8Array | null, filter: SampleFilter):
   )
 }
 
-/** What the files of the copy hold, whatever they look like. */
+/** The requested format of the copy's files, which overrides their appearance. */
 function readFormat(query: URLSearchParams): FormatName | undefined {
   const name = query.get('as')
   const format = FORMAT_NAMES.find((each) => each === name)
@@ -93,7 +96,7 @@ function readFormat(query: URLSearchParams): FormatName | undefined {
   throw new DscError('USAGE', `expected one of ${FORMAT_NAMES.join(', ')}, found ${JSON.stringify(name)}`)
 }
 
-/** A folder of the dataset; it may not lead out of the copy. */
+/** A folder of the dataset; it cannot lead out of the copy. */
 function readSplit(query: URLSearchParams): string | undefined {
   const split = query.get('split') ?? undefined
   if (split === undefined) return undefined
@@ -107,7 +110,7 @@ async function findReady(cache: Cache, copyId: string): Promise<Copy> {
   const [copy] = await cache.record.listCopies({ copyId, node: cache.node, states: ['ready'] }, cache.nowMs())
   if (copy === undefined)
     throw new DscError('COPY_NOT_FOUND', `node ${cache.node} has no ready copy ${copyId}`)
-  // Whoever may write into the record can write any path there.
+  // Anybody who can write to the record can write any path there.
   const isOwn = copy.path === filesDirectory(publishedDirectoryOf(cache, copy) ?? '')
   if (!isOwn && copy.origin !== 'local')
     throw new DscError('CACHE_ROOT_INVALID', `${copy.path} is not where this cache has ${copy.dataset}`, {

@@ -14,7 +14,7 @@ import type { Metrics } from '../metrics/metrics.js'
 import { judgeToken, type Token } from './authorize.js'
 import { isOwnRequest } from './own-name.js'
 
-/** What a route gets. `parameters` are the named pieces of the path, decoded. */
+/** The arguments of a route. `parameters` are the named pieces of the path, decoded. */
 export interface RouteCall {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -22,7 +22,7 @@ export interface RouteCall {
   readonly query: URLSearchParams
 }
 
-/** A question that the agent answers. */
+/** A kind of request that the agent answers. */
 export interface Route {
   /** For metrics and messages. */
   readonly name: string
@@ -31,33 +31,33 @@ export interface Route {
   readonly path: RegExp
   /** Answered without a token. */
   readonly isOpen?: true
-  /** Part of the page: answered to whoever has a link, too. */
+  /** Part of the page: also answered to clients with a link. */
   readonly isPage?: true
   readonly answer: (call: RouteCall) => Promise<void>
 }
 
 export interface AgentServer {
-  /** Where it listens in the end: port 0 was the kernel's choice. */
+  /** The actual address: port 0 leaves the choice to the kernel. */
   readonly address: HostPort
   readonly connections: () => number
-  /** Takes no new requests, waits at most `graceMs` for those under way, then ends them. */
+  /** Accepts no new requests, waits up to `graceMs` for those under way, then ends them. */
   stop(graceMs: number): Promise<void>
 }
 
 const MAX_CONNECTIONS = 4096
 const MAX_HEADER_BYTES = 16 * 1024
-/** A client must have sent its request's head within this time, ms; then slow ones are cut off. */
+/** How long a client may take to send its request's head, in ms; slower ones are cut off. */
 const HEAD_TIMEOUT_MS = 5000
 const REQUEST_TIMEOUT_MS = 20_000
-/** A client that takes no byte for so long while it is sent some is cut off, ms. */
+/** How long a client may leave its answer unread before it is cut off, in ms. */
 const IDLE_TIMEOUT_MS = 60_000
 
 interface ServerOptions {
   readonly listen: HostPort
   readonly node: string
-  /** Undefined: whoever reaches it may do all. */
+  /** Undefined: every client that reaches it may do everything. */
   readonly tokens: readonly Token[] | undefined
-  /** `host:port` that others are told to reach it at; absent: the address that it listens on. */
+  /** `host:port` that others use to reach it; absent: the address on which it listens. */
   readonly reachedAs?: string | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly routes: readonly Route[]
@@ -97,7 +97,7 @@ export async function startAgentServer(options: ServerOptions): Promise<AgentSer
   }
 }
 
-/** What a client may take of the agent: connections, header bytes, time. */
+/** Creates a server that limits each client's connections, header bytes and time. */
 function createLimitedServer(tls: ServerOptions['tls'], listener: RequestListener): Server {
   const limits = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: 1000 }
   const server: Server = tls
@@ -167,7 +167,7 @@ function refuse(response: ServerResponse, status: number, message: string): void
 
 function fail(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
-    response.destroy() // the client sees that bytes are missing
+    response.destroy() // the client sees that the answer is cut short
     return
   }
   const known = isDscError(error) ? error : undefined
@@ -177,7 +177,7 @@ function fail(response: ServerResponse, error: unknown): void {
   response.end(JSON.stringify({ error: { code: known?.code ?? 'INTERNAL', message, hint: known?.hint } }))
 }
 
-/** The HTTP status that a failure is answered with. */
+/** The HTTP status for a failure. */
 export function statusOfFailure(error: unknown): number {
   return isDscError(error) ? FAILURES[error.code].httpStatus : 500
 }

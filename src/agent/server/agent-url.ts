@@ -1,6 +1,6 @@
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
 
-/** What an agent is reached at: what `agent.advertise` says, or by where it listens. */
+/** The URL of an agent: `agent.advertise` if set, else derived from its listening address. */
 export function agentUrl(options: {
   readonly listen: HostPort
   readonly advertise: string | undefined

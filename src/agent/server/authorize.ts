@@ -4,9 +4,9 @@ import { isSecret } from '../../frames/secret.js'
 import { formatHostPort, type HostPort, isLoopback } from '../../model/host-port.js'
 import { isLinkGood } from './page-link.js'
 
-/** Fewer characters can be guessed. */
+/** Minimum length of a token: a shorter one can be guessed. */
 const MIN_TOKEN_CHARACTERS = 16
-/** What HTTP takes in no header. */
+/** Characters that an HTTP header cannot hold. */
 const UNSAFE = /[^\t\x20-\x7e\x80-\xff]/
 
 /** A token, and whether its holder may only read. */
@@ -15,17 +15,17 @@ export interface Token {
   readonly mayOnlyRead: boolean
 }
 
-/** What a token file holds. */
+/** The contents of a token file. */
 export interface AgentTokens {
-  /** The first one: what this machine shows to others. */
+  /** The first token: the one that this machine shows to others. */
   readonly own: string
-  /** All that an agent here accepts, so that tokens can be changed one machine after the other. */
+  /** All tokens that an agent here accepts, so that tokens can be changed one machine at a time. */
   readonly accepted: readonly Token[]
 }
 
 /**
- * Reads a token file: a token per line, the machine's own first; `read <token>` is for those who may take copies but
- * not have anything prepared. Rejects with CONFIG_INVALID when there is none, or one is too short.
+ * Reads a token file: one token per line, the machine's own first; `read <token>` is for clients that may fetch copies
+ * but not prepare any. Rejects with CONFIG_INVALID if there is no token, or one is too short.
  */
 export async function readTokens(tokenFile: string): Promise<AgentTokens> {
   const hint = `umask 077; head -c 32 /dev/urandom | base64 > ${tokenFile}`
@@ -73,10 +73,10 @@ export function requireProtection(listen: HostPort, tokens: AgentTokens | undefi
   )
 }
 
-/** What a request may do: `page`: see the page of an agent, as whoever has a link may. */
+/** The rights of a request. `page`: view the agent's page, as anybody with a link can. */
 export type Permission = 'all' | 'read' | 'page' | 'nothing'
 
-/** What a request may do that carries this `Authorization` header. Takes as long for a nearly right token as for any. */
+/** The rights of a request with this `Authorization` header. Takes as long for a nearly right token as for any. */
 export function judgeToken(header: string | undefined, tokens: readonly Token[] | undefined): Permission {
   if (tokens === undefined) return 'all'
   const right = tokens.filter(({ text }) => isSecret(header ?? '', `Bearer ${text}`))

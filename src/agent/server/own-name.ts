@@ -11,12 +11,12 @@ export function isOwnName(host: string): boolean {
 }
 
 /**
- * Whether a request may be answered where there is no token and whoever reaches the agent may do all. A browser here
- * reaches it, too, and any page in it could be led here by a name of its own, or post here from its own site.
+ * Whether an agent without a token may answer a request; its clients may then do everything. Local browsers reach the
+ * agent, too: any page in them could resolve its own name to this machine, or post here from its own site.
  */
 export function isOwnRequest(
   { host = '', origin }: IncomingHttpHeaders,
-  /** `host:port` that others are told; undefined: none but the address itself. */
+  /** `host:port` that others use; undefined: only the address itself. */
   reachedAs: string | undefined,
 ): boolean {
   const isNamed = isOwnName(host) || host === reachedAs

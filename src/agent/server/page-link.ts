@@ -1,23 +1,23 @@
 import { createHmac } from 'node:crypto'
 import { isSecret } from '../../frames/secret.js'
 
-/** No link opens the page for longer: 30 days, ms. */
+/** Maximum lifetime of a link to the page: 30 days, in ms. */
 export const MAX_LINK_MS = 30 * 86_400_000
 
-/** What begins a bearer that is a link's and no token. */
+/** Prefix that tells a link's bearer from a token. */
 const PREFIX = 'link:'
 const FORM = /^link:(\d{1,15})\.([A-Za-z0-9_-]{43})$/
 
 /**
- * What opens the page, and nothing else, until `expiresAtMs` (Unix epoch): signed with the agents' token, so that every
- * agent that knows the token accepts it, and a token that is taken away takes its links along.
+ * Signs a bearer that opens the page, and nothing else, until `expiresAtMs` (Unix epoch). It is signed with the agents'
+ * token, so every agent that knows the token accepts it, and revoking a token revokes its links.
  */
 export function signLink(token: string, expiresAtMs: number): string {
   const seconds = Math.floor(expiresAtMs / 1000)
   return `${PREFIX}${seconds}.${sign(token, seconds).toString('base64url')}`
 }
 
-/** Whether one of `tokens` signed the link, and it is still good. Takes as long for a nearly right one as for any. */
+/** Whether one of `tokens` signed the link, and it has not expired. Takes as long for a nearly right one as for any. */
 export function isLinkGood(link: string, tokens: readonly string[], nowMs: number): boolean {
   const [, written = '', signature = ''] = FORM.exec(link) ?? []
   const seconds = Number(written)

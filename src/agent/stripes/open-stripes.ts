@@ -14,7 +14,7 @@ import { openSampleTable, type SampleTable } from '../../samples/sample-table.js
 import type { AgentAccess } from '../calls/agent-client.js'
 import type { SampleFilter } from '../samples/sample-servers.js'
 
-/** A ready copy and the agent that serves it; undefined where the stripe or its agent is gone. */
+/** A ready copy and the agent that serves it; undefined if the stripe or its agent is gone. */
 export interface StripeHolder {
   readonly copyId: string
   readonly url: string
@@ -25,7 +25,7 @@ export interface OpenedStripes {
   readonly merged: MergedTable
   readonly nodes: readonly StorageNodePlace[]
   readonly replicas: readonly StorageNodePlace[]
-  /** Undefined where agents have no certificates; all have one, or none has. */
+  /** Undefined if agents have no certificates. Either all have one, or none. */
   readonly tls: StorageTls | undefined
 }
 
@@ -38,7 +38,7 @@ interface OpenStripesOptions {
   readonly replicas: readonly StripeHolder[]
   readonly filter: SampleFilter
   readonly access: AgentAccess
-  /** Where the tables of stripes are kept, for the day when one of them is lost. */
+  /** Where the stripes' tables are kept, for the day when a stripe is lost. */
   readonly cacheFolder: string
   readonly onProgress: (listed: number) => void
   readonly signal: AbortSignal
@@ -48,9 +48,9 @@ const ASK_AGAIN_MS = 500
 const TIMEOUT_MS = 30_000
 
 /**
- * Has the agents list the samples of their stripes, merges the lists, and has each serve its own under the one that
- * all share. A stripe that is gone is read elsewhere, if this machine knows its samples from an earlier time. An agent
- * that is started anew serves nothing until it is asked again, which the places of the nodes do.
+ * Asks the agents to list the samples of their stripes, merges the lists, and has each agent serve its own samples
+ * under the merged list. A lost stripe is read elsewhere, if this machine knows its samples from an earlier time. A
+ * restarted agent serves nothing until asked again, which the nodes' places do.
  */
 export async function openStripes(options: OpenStripesOptions): Promise<OpenedStripes> {
   const { holders, access } = options
@@ -81,7 +81,7 @@ export async function openStripes(options: OpenStripesOptions): Promise<OpenedSt
   return { merged, replicas, tls, nodes }
 }
 
-/** The samples of one stripe, by its agent, else as they are known from an earlier time. */
+/** The samples of one stripe: from its agent, else as known from an earlier time. */
 async function findTable(
   options: OpenStripesOptions,
   holder: StripeHolder | undefined,
@@ -140,7 +140,7 @@ async function fetchTable(options: OpenStripesOptions, { url, copyId }: StripeHo
   }
 }
 
-/** Undefined when the agent does not: its samples come from elsewhere then. */
+/** Undefined if the agent does not serve them: its samples then come from elsewhere. */
 async function serveStripe(
   options: OpenStripesOptions,
   { url, copyId }: StripeHolder,

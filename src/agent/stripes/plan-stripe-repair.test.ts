@@ -7,7 +7,7 @@ import { planStripeRepair } from './plan-stripe-repair.js'
 
 const NODES = ['a', 'b', 'c']
 
-/** The layout a,b,c of which only these stripes are ready. */
+/** The layout a,b,c with only these stripes ready. */
 function layoutOf(ready: readonly number[]) {
   const copies = ready.map((index) =>
     exampleCopy('flowers', { copyId: `${index}`, node: NODES[index]!, stripe: { index, nodes: NODES } }),

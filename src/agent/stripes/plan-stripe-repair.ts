@@ -1,12 +1,12 @@
 import type { StripedLayout } from '../../cache/status/find-layouts.js'
 import { DscError } from '../../failure/dsc-error.js'
 
-/** Which stripes are fetched again, and where the layout lies then. */
+/** Which stripes to fetch again, and where the layout then lies. */
 export interface StripeRepairPlan {
   readonly layout: StripedLayout
-  /** The nodes of all stripes afterwards. */
+  /** The nodes of all stripes after the repair. */
   readonly nodes: readonly string[]
-  /** Stripes to fetch, from 0; empty = nothing is missing. */
+  /** Stripes to fetch, from 0; empty: none are missing. */
   readonly indexes: readonly number[]
 }
 
@@ -32,7 +32,7 @@ export function planStripeRepair(
   dataset: string,
   layouts: readonly StripedLayout[],
   nodes: {
-    /** Those whose agents report. */
+    /** Nodes whose agents report. */
     readonly alive: readonly RepairNode[]
     readonly onto: readonly string[]
   },

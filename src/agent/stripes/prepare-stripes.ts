@@ -7,24 +7,24 @@ import type { RecordStore } from '../../records/contract/record-store.js'
 import { type AgentAccess, cancelOnNode, prepareOnNode, reserveOnNode } from '../calls/agent-client.js'
 import { findAgents, type NodeOutcome } from '../calls/prepare-on-nodes.js'
 
-/** Which stripes of a dataset are to lie on which nodes, and for whom. */
+/** Which stripes of a dataset to place on which nodes, and for which lease. */
 export interface StripesRequest {
   readonly record: RecordStore
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   /** The nodes of all stripes, in order. */
   readonly nodes: readonly string[]
-  /** The stripes to prepare; absent = all. */
+  /** The stripes to prepare; absent: all. */
   readonly indexes?: readonly number[]
-  /** The version that is wanted; absent = the newest one that these nodes have, else what the source has. */
+  /** The version to prepare; absent: the newest that these nodes have, else the source's. */
   readonly version?: string
   /** Look for a new version even if the stripes are ready. */
   readonly isRefresh: boolean
-  /** For each node; absent = the node's own limit. */
+  /** Per node; absent: the node's own limit. */
   readonly bandwidthBytesPerSecond?: number
   readonly access: AgentAccess
   readonly onProgress: (node: string, progress: PrepareProgress) => void
-  /** Called once every node has room, before any byte is fetched. */
+  /** Called once every node has room, before any byte is downloaded. */
   readonly onReserved?: (version: string) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -41,16 +41,16 @@ interface Reserved {
 }
 
 interface Before {
-  /** Leases that the task had already, and keeps. */
+  /** Leases that the task already had, and keeps. */
   readonly leases: ReadonlySet<string>
-  /** Copies that were first reserved by this call. */
+  /** Copies that this call reserved first. */
   readonly made: Set<string>
 }
 
 /**
- * Has agents stage the stripes of one version: object i on node i mod N. First every node lists the source and
- * reserves room for its share; when one of them cannot, or they saw different versions, all reservations go again
- * and nothing is fetched. Resolves with one outcome per stripe; one that fails while fetching holds up no other.
+ * Asks agents to stage the stripes of one version: object i on node i mod N. First every node lists the source and
+ * reserves room for its stripe; if one cannot, or they see different versions, all reservations are cancelled and
+ * nothing is downloaded. Resolves with one outcome per stripe; a failing download does not hold up the others.
  */
 export async function prepareStripes(request: StripesRequest): Promise<readonly NodeOutcome[]> {
   const { nodes, record, dataset } = request
@@ -75,7 +75,7 @@ export async function prepareStripes(request: StripesRequest): Promise<readonly 
   const wanted = request.version ?? (request.isRefresh ? undefined : await findVersion(request))
   let reserved = await reserveAll(request, targets, { before, version: wanted, isRelisted: false })
   if (wanted === undefined && countVersions(reserved) > 1) {
-    // What somebody listed may be left of an earlier attempt: all list now.
+    // Some listings may be left over from an earlier attempt: list on all nodes now.
     reserved = await reserveAll(request, targets, { before, version: undefined, isRelisted: true })
   }
   const version = reserved[0]!.reservation.version
@@ -171,7 +171,7 @@ async function reserveAll(
   )
 }
 
-/** Takes back what this call reserved and leased. A node that no longer answers lets go when the room is needed. */
+/** Undoes this call's reservations and leases. A node that no longer answers drops them when it needs the room. */
 async function giveUp(request: StripesRequest, reserved: readonly Reserved[], before: Before): Promise<void> {
   const { record, access } = request
   await Promise.all(
@@ -179,7 +179,7 @@ async function giveUp(request: StripesRequest, reserved: readonly Reserved[], be
       const { leaseId, copyId } = reservation
       if (!before.leases.has(leaseId)) await record.releaseUses({ leaseId }, record.nowMs())
       if (!before.made.has(copyId)) return
-      // The caller may have been interrupted, which is why this is done.
+      // Use a fresh signal: an interrupted caller may be the reason for this.
       const { node, url } = target
       await cancelOnNode({ node, url, access, copyId, signal: AbortSignal.timeout(10_000) }).catch(
         (error: unknown) => {
@@ -190,7 +190,7 @@ async function giveUp(request: StripesRequest, reserved: readonly Reserved[], be
   )
 }
 
-/** The version of the newest copy that these nodes have of it, as stripes on the same nodes or whole. */
+/** The version of the newest copy that these nodes have, whole or as stripes on the same nodes. */
 async function findVersion({ record, dataset, nodes }: StripesRequest): Promise<string | undefined> {
   const copies = await record.listCopies({ dataset: dataset.name, states: ['ready'] }, record.nowMs())
   const usable = copies.filter(

@@ -10,7 +10,7 @@ import type { NodeOutcome } from '../calls/prepare-on-nodes.js'
 import { planStripeRepair, type StripeRepairPlan } from './plan-stripe-repair.js'
 import { prepareStripes } from './prepare-stripes.js'
 
-/** Reads the record and plans which stripes of a dataset are to be fetched again, and where. Changes nothing. */
+/** Reads the record and plans which stripes of a dataset to fetch again, and where. Changes nothing. */
 export async function planRepair(
   record: RecordStore,
   dataset: string,
@@ -24,8 +24,8 @@ export async function planRepair(
 }
 
 /**
- * Fetches the missing stripes of a plan. Once their nodes have room, the record names them in the stripes that are
- * left, so that a repair that is killed goes on with the next call. Who uses the other stripes uses the new ones, too.
+ * Fetches the missing stripes of a plan. Once their nodes have room, the record names them in the remaining stripes, so
+ * that the next call continues a killed repair. Holders of the other stripes get leases on the new ones, too.
  */
 export async function repairStripes(
   plan: StripeRepairPlan,
@@ -73,7 +73,7 @@ export async function repairStripes(
   return outcomes
 }
 
-/** The copies that have the stripes which are there, whole ones included. */
+/** The copies behind the stripes that are there, including whole copies. */
 async function findStripes(
   record: RecordStore,
   { dataset, stripes }: Pick<StripedLayout, 'dataset' | 'stripes'>,
@@ -82,7 +82,7 @@ async function findStripes(
   return (await record.listCopies({ dataset }, record.nowMs())).filter(({ copyId }) => ids.has(copyId))
 }
 
-/** Whoever holds a stripe of the layout holds the repaired one as well. */
+/** Gives every holder of a stripe of the layout a lease on the repaired one, too. */
 async function shareLeases(
   record: RecordStore,
   layout: Pick<StripedLayout, 'dataset' | 'stripes'>,
