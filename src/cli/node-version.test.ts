@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
 
-/** Starts dsc in a process that takes itself for another version of Node. */
+/** Starts dsc in a process that claims to be another version of Node. */
 function startOn(version: string) {
   const script = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })
 process.argv.push('dsc', '--version')

@@ -5,7 +5,7 @@ import { writeAll } from '../platform/standard-streams.js'
 import { describeOption } from './arguments/describe-option.js'
 import type { CliContext } from './context.js'
 
-/** A verb of `dsc`. Its module is loaded only when the verb is called, so that a warm `prepare` stays quick. */
+/** A verb of `dsc`. Its module is loaded only when the verb is called, so that a warm `prepare` stays fast. */
 interface Verb {
   readonly name: string
   readonly summary: string
@@ -173,7 +173,7 @@ const VERBS: readonly Verb[] = [
   },
 ]
 
-/** Options that stand before or after any verb. */
+/** Options allowed before or after any verb. */
 export interface GlobalOptions {
   readonly isJson: boolean
   readonly isQuiet: boolean
@@ -182,7 +182,7 @@ export interface GlobalOptions {
   readonly logPath: string | undefined
 }
 
-/** Reads the global options wherever they stand; commander reads them again with the verb's own. */
+/** Reads the global options anywhere in `argv`; commander reads them again along with the verb's own. */
 export function readGlobalOptions(argv: readonly string[]): GlobalOptions {
   return {
     isJson: argv.includes('--json') || argv.includes('--ndjson'),
@@ -199,7 +199,7 @@ function findValue(argv: readonly string[], flag: string): string | undefined {
   return word?.includes('=') ? word.slice(flag.length + 1) : word && argv[at + 1]
 }
 
-/** The verb in `argv`: its first word that is neither an option nor the value of one that stands before a verb. */
+/** The verb in `argv`: its first word that is neither an option nor the value of one before a verb. */
 export function findVerb(argv: readonly string[]): string | undefined {
   const word = argv.find((each, at) => !each.startsWith('-') && !VALUE_FLAGS.includes(argv[at - 1] ?? ''))
   return VERBS.find(({ name }) => name === word)?.name
@@ -208,7 +208,7 @@ export function findVerb(argv: readonly string[]): string | undefined {
 /** Global options that take the next word as their value. */
 const VALUE_FLAGS = ['--config', '--log-file']
 
-/** Runs the verb in `argv` (without node and script). Rejects with what the verb rejects with. */
+/** Runs the verb in `argv` (without node and script). Rejects as the verb does. */
 export async function runProgram(argv: readonly string[], context: CliContext): Promise<void> {
   const program = createProgram('dsc', context.version)
   const asked = findVerb(argv)
@@ -237,7 +237,7 @@ export async function runProgram(argv: readonly string[], context: CliContext): 
   }
 }
 
-/** `dsc dataset add` of its words: as far as they name commands. */
+/** The path of the command that is asked for, such as `dsc dataset add`: as many words as name commands. */
 function describePath(program: Command, argv: readonly string[]): string {
   let command = program
   const path = [program.name()]
@@ -250,7 +250,7 @@ function describePath(program: Command, argv: readonly string[]): string {
   return path.join(' ')
 }
 
-/** The whole tree with every verb's own options, which takes its time: for completion and tests. */
+/** The whole tree with every verb's own options, for completion and tests: it is slow to load. */
 export async function loadProgram(context: CliContext): Promise<Command> {
   const program = createProgram('dsc', '')
   for (const verb of VERBS) program.addCommand(withGlobalOptions((await verb.load())(context)))

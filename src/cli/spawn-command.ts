@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
 import { restoreUmask } from '../platform/shared-folder.js'
 
-/** Signals that are meant for the command when they reach dsc. */
+/** Signals that dsc passes on to the command. */
 const PASSED_ON = [
   'SIGINT',
   'SIGTERM',
@@ -19,11 +19,11 @@ const PASSED_ON = [
 
 interface SpawnedCommand {
   readonly pid: number | undefined
-  /** Its exit code, or 128 + the number of the signal that ended it, as shells have it. */
+  /** The command's exit code, or 128 + the number of the signal that ended it, as in shells. */
   readonly exitCode: Promise<number>
 }
 
-/** Finds a command as a shell would. Throws USAGE when there is none, before anything is downloaded for it. */
+/** Finds a command as a shell would. Throws USAGE if there is no such command, before anything is downloaded for it. */
 export function findExecutable(
   name: string,
   environment: Readonly<Record<string, string | undefined>>,
@@ -40,8 +40,8 @@ export function findExecutable(
 }
 
 /**
- * Runs the command on this terminal and passes signals on. Where util-linux's setpriv exists, the kernel ends the
- * command (SIGTERM) if dsc itself is killed, so that no orphan goes on reading what nobody leases.
+ * Runs the command on this terminal and passes signals on. If util-linux's setpriv exists, the kernel ends the command
+ * (SIGTERM) when dsc itself is killed, so that no orphan keeps reading data without a lease.
  */
 export function spawnCommand(
   executable: string,
@@ -51,7 +51,7 @@ export function spawnCommand(
     output = 'stdout',
   }: {
     readonly environment: Readonly<Record<string, string | undefined>>
-    /** Where the command prints what it prints on stdout. */
+    /** Where the command's stdout goes. */
     readonly output?: 'stdout' | 'stderr'
   },
 ): SpawnedCommand {
@@ -65,7 +65,7 @@ export function spawnCommand(
     env: { ...environment },
   })
   const forward = (signal: NodeJS.Signals) => {
-    // A terminal sends its signals to the whole foreground group: the command has this one already.
+    // A terminal signals its whole foreground group, so the command already has this one.
     const isFromTerminal =
       process.stdin.isTTY && (signal === 'SIGINT' || signal === 'SIGQUIT' || signal === 'SIGWINCH')
     if (!isFromTerminal) child.kill(signal)

@@ -18,7 +18,7 @@ const receiptAnswer = answer({
     .meta({ description: 'Croissant JSON-LD: what the command prints without --json' }),
 })
 
-/** What `dsc report` and `dsc receipt` answer. */
+/** The answers of `dsc report` and `dsc receipt`. */
 export const ACCOUNT_ANSWERS = {
   report: reportAnswer,
   receipt: receiptAnswer,

@@ -8,7 +8,7 @@ import { EXCHANGE_ANSWERS } from './exchange-answers.js'
 import { FEED_ANSWERS, FEED_TRIAL_ANSWERS } from './feed-answers.js'
 import { MEMORY_ANSWERS } from './memory-answers.js'
 
-/** What each command prints on stdout with `--json`, by its words; `error` is what any of them prints on stderr. */
+/** The stdout of each command with `--json`, by the command's words; `error` is the stderr of any of them. */
 export const ANSWERS = {
   ...CACHE_ANSWERS,
   ...ACCOUNT_ANSWERS,
@@ -19,19 +19,19 @@ export const ANSWERS = {
   ...MEMORY_ANSWERS,
 } as const
 
-/** A line that a command prints with `--ndjson`, by its words. */
+/** A line that a command prints with `--ndjson`, by the command's words. */
 export const ANSWER_LINES = {
   'status --ndjson': statusLine,
   'leases --ndjson': leaseLine,
   'history --ndjson': eventLine,
 } as const
 
-/** The JSON Schema of every answer, as `$defs` by the command's words. Readers must expect fields that are not in it. */
+/** The JSON Schema of every answer, as `$defs` by the command's words. Readers must expect fields beyond the schema. */
 export function createAnswerSchema(): Readonly<Record<string, unknown>> {
   const { properties, $defs } = z.toJSONSchema(z.object({ ...ANSWERS, ...ANSWER_LINES }), {
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-      delete jsonSchema.readOnly // of lists in TypeScript; JSON knows no other
+      delete jsonSchema.readOnly // readonly lists are a matter of TypeScript, not of JSON
     },
   })
   return {

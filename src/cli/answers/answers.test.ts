@@ -35,7 +35,7 @@ interface Field {
   readonly kinds: readonly Part[]
 }
 
-/** Every field of every answer, once for each place it stands in. Values of maps and of lists go by the map's name. */
+/** Every field of every answer, once per place. Values of maps and lists go by the name of their container. */
 function* walk(part: Part, path: string, name: string): Generator<Field> {
   const kinds = alternatives(part)
   if (name !== '') yield { path, name, kinds }
@@ -69,7 +69,7 @@ test('every answer is an object that begins with "dsc": 1, and never a list', ()
   assert.deepEqual(wrong, [])
 })
 
-/** A kind of field by its unit, and how names say it. */
+/** Kinds of fields by unit, and how their names show it. */
 const UNITS = [
   { unit: 'bytes', says: /Bytes$/ },
   { unit: 'bytes per second', says: /[bB]ytesPerSecond$/ },
@@ -89,7 +89,7 @@ for (const { unit, says } of UNITS) {
   })
 }
 
-/** Names that end with a unit but are no number: the place where a peak is, not its time. */
+/** Names that end like a unit but are not numbers: the place of a peak, not its time. */
 const NO_UNIT = ['peakAt']
 
 test('a number whose name says a unit is of that kind', () => {
@@ -133,7 +133,7 @@ test('a dataset, a lease and its holder are the same everywhere', () => {
   assert.deepEqual(leases, [])
 })
 
-/** Keys of dsc.yaml and arguments of PyTorch, which have their names from there. */
+/** Keys of dsc.yaml and arguments of PyTorch, which take their names from there. */
 const NAMED_ELSEWHERE = ['pathStyle', 'anonymous', 'requesterPays']
 
 test('what is true or false is named as a claim', () => {

@@ -177,7 +177,7 @@ const selfAnswer = answer({
   platform: z.string(),
 })
 
-/** What commands about datasets and this node's cache answer, by their words. */
+/** The answers of commands about datasets and this node's cache, by the command's words. */
 export const CACHE_ANSWERS = {
   error: errorAnswer,
   prepare: preparedAnswer,

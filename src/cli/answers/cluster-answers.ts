@@ -48,7 +48,7 @@ const claimNodeAnswer = answer({
   renamedFrom: z.string().nullable(),
 })
 
-/** What commands answer that concern agents, several nodes, or the record as a whole. */
+/** The answers of commands about agents, several nodes, or the record as a whole, by the command's words. */
 export const CLUSTER_ANSWERS = {
   agent: agentAnswer,
   'agent --print-systemd': textAnswer,

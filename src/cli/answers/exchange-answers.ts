@@ -13,7 +13,7 @@ const unitAlternative = z.strictObject({
   gatheredBytes: byteCount,
 })
 
-/** What the commands of `dsc exchange` answer; `plan` and `probe` write the same into `--out`, without `dsc`. */
+/** The answers of `dsc exchange`; `plan` and `probe` write the same to `--out`, without `dsc`. */
 export const EXCHANGE_ANSWERS = {
   'exchange plan': answer({
     format: z.literal('dsc.exchange.plan/1'),

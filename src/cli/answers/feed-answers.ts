@@ -7,17 +7,17 @@ const counts = z.record(z.string(), count)
 
 const pace = z.strictObject({ batches: count, secondsPerBatch: z.number(), noise: z.number() })
 
-/** What the command of `dsc feed` answers that runs a trainer; headspace.test.ts tries it. */
+/** The answer of the `dsc feed` command that runs a trainer; headspace.test.ts covers it. */
 export const FEED_TRIAL_ANSWERS = {
   'feed headspace': answer({
-    /** Of the slowest worker, which the others wait for: 0.05 = 5 % more batches in the same time. */
+    /** For the slowest worker, which the others wait for: 0.05 means 5 % more batches in the same time. */
     fasterIfFree: z.number(),
     noise: z.number(),
     workers: list(z.strictObject({ rank: count, worker: count, asItIs: pace, free: pace })),
   }),
 } as const
 
-/** What the other commands of `dsc feed` answer. */
+/** The answers of the other `dsc feed` commands. */
 export const FEED_ANSWERS = {
   'feed serve': answer({
     socket: z.string(),

@@ -49,7 +49,7 @@ const predicted = z.strictObject({
 })
 const saved = { keptBytes: byteCount, recomputedBytes: byteCount, movedBytes: byteCount }
 
-/** What the commands of `dsc memory` and `dsc params` answer. */
+/** The answers of `dsc memory` and `dsc params`. */
 export const MEMORY_ANSWERS = {
   'memory profile': answer({
     profile: z.string(),

@@ -1,6 +1,6 @@
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 
-/** Runs `work` on what the arguments named; what the system refuses (address taken, no such file) becomes USAGE. */
+/** Runs `work` on something that the arguments name; a system error (address taken, no such file) becomes USAGE. */
 export async function asUsageError<Value>(
   refused: { readonly message: string; readonly hint: string },
   work: () => Promise<Value>,
@@ -14,7 +14,7 @@ export async function asUsageError<Value>(
   }
 }
 
-/** The refusal of an address to listen on. */
+/** The error for an address that dsc cannot listen on. */
 export function cannotListen(host: string, port: number) {
   return {
     message: `cannot listen on ${host}:${port}`,

@@ -3,7 +3,7 @@ import type { Overrides } from '../../config/resolve-settings.js'
 import { parseByteRate } from '../../model/byte-rate.js'
 import { argument } from './parse-argument.js'
 
-/** `--bandwidth-limit`: stands above `stage.bandwidthLimit`. */
+/** `--bandwidth-limit`: overrides `stage.bandwidthLimit`. */
 export function bandwidthLimitOption(): Option {
   return new Option(
     '--bandwidth-limit <rate>',
@@ -11,7 +11,7 @@ export function bandwidthLimitOption(): Option {
   ).argParser(argument(parseByteRate))
 }
 
-/** What the option says, as an override of the configuration. */
+/** The option's value, as an override of the configuration. */
 export function readBandwidthLimit(options: {
   readonly bandwidthLimit?: number
 }): Pick<Overrides, 'bandwidthBytesPerSecond'> {

@@ -2,12 +2,12 @@ import { Option } from 'commander'
 import { parseLeaseTime } from '../../model/lease.js'
 import { argument } from './parse-argument.js'
 
-/** `--task`: who holds the lease, instead of the calling process, Slurm job or pod. */
+/** `--task`: the holder of the lease, instead of the calling process, Slurm job or pod. */
 export function taskOption(description = 'hold the lease for this task until --ttl or dsc release'): Option {
   return new Option('--task <task>', description)
 }
 
-/** `--ttl`: how long a lease that nobody renews lives. */
+/** `--ttl`: the life of a lease that is not renewed. */
 export function ttlOption(): Option {
   return new Option(
     '--ttl <duration>',

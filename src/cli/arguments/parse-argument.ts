@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { isDscError } from '../../failure/dsc-error.js'
 
-/** Makes a model's `parse…` usable for a flag: what it throws becomes a mistake in the arguments. */
+/** Adapts a model's `parse…` function for a flag: its error becomes an error in the arguments. */
 export function argument<Value>(parse: (raw: string) => Value): (raw: string) => Value {
   return (raw) => {
     try {
@@ -21,14 +21,14 @@ export function parsePercent(raw: string): number {
   throw new RangeError(`expected a percentage above 0 and up to 100, found ${JSON.stringify(raw)}`)
 }
 
-/** Reads a whole number of 1 or more. */
+/** Reads a whole number of at least 1. */
 export function parseCount(raw: string): number {
   const count = /^\d+$/.test(raw) ? Number(raw) : Number.NaN
   if (count >= 1 && Number.isSafeInteger(count)) return count
   throw new RangeError(`expected a whole number of 1 or more, found ${JSON.stringify(raw)}`)
 }
 
-/** Checks an `http://` or `https://` URL and returns it as it is. */
+/** Checks an `http://` or `https://` URL and returns it unchanged. */
 export function parseEndpoint(raw: string): string {
   if (/^https?:\/\//.test(raw) && URL.canParse(raw)) return raw
   throw new RangeError(`expected a URL such as http://127.0.0.1:9000, found ${JSON.stringify(raw)}`)

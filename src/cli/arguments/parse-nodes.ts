@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 
-/** `a,b,c` → names of nodes, at least one. */
+/** Parses `a,b,c` into at least one node name. */
 export function parseNodes(raw: string): readonly string[] {
   const nodes = raw
     .split(',')

@@ -6,20 +6,20 @@ import { promisify } from 'node:util'
 import type { Figure } from './figure.js'
 
 const CHUNK_BYTES = 4 * 1024 * 1024
-/** Flushed so often that a slow disk is left in time, bytes. */
+/** Bytes between flushes: few enough that a slow disk stops in time. */
 const FLUSH_BYTES = 16 * 1024 * 1024
 const SMALL_FILE_BYTES = 4096
-/** Files of the small-file check at most. */
+/** Maximum number of files in the small-file check. */
 export const SMALL_FILES = 500
 
-/** What a check may take. */
+/** Limits of a check. */
 export interface BenchLimits {
-  /** Of each figure, ms. */
+  /** Time per figure, in ms. */
   readonly limitMs: number
   readonly signal: AbortSignal
 }
 
-/** Writes up to `sizeBytes` below `folder`, reads them from the disk again, and writes small files. */
+/** Writes up to `sizeBytes` below `folder`, reads them back from the disk, and writes small files. */
 export async function benchDisk(
   folder: string,
   sizeBytes: number,
@@ -37,7 +37,7 @@ export async function benchDisk(
 }
 
 async function writeLarge(path: string, sizeBytes: number, limits: BenchLimits): Promise<number> {
-  const chunk = randomBytes(CHUNK_BYTES) // a disk that compresses is not to look faster than it is
+  const chunk = randomBytes(CHUNK_BYTES) // random, so that a compressing disk does not look faster than it is
   return withFile(path, 'wx', (file) =>
     measureRate(limits, async (written) => {
       if (written >= sizeBytes) return 0
@@ -67,9 +67,9 @@ async function writeSmall(folder: string, limits: BenchLimits): Promise<number> 
   })
 }
 
-/** Has the kernel forget the file's pages, so that reading it means reading the disk. False where that cannot be had. */
+/** Drops the file's pages from the kernel's cache, so that reads hit the disk. False if that is not possible. */
 async function dropFromMemory(path: string): Promise<boolean> {
-  // Node cannot call posix_fadvise; this is what coreutils offer of it.
+  // Node cannot call posix_fadvise; coreutils' dd can.
   const words = [`of=${path}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none']
   return promisify(execFile)('dd', ['if=/dev/null', ...words]).then(
     () => true,
@@ -86,7 +86,7 @@ async function withFile<T>(path: string, flags: string, use: (file: FileHandle) 
   }
 }
 
-/** Repeats `step` until it has nothing more to do (0) or the time is over; returns what it did per second. */
+/** Repeats `step` until it is done (0) or time is up; returns the amount done per second. */
 async function measureRate(
   { limitMs, signal }: BenchLimits,
   step: (done: number) => Promise<number>,

@@ -7,11 +7,11 @@ import type { BenchLimits } from './bench-disk.js'
 import type { Figure } from './figure.js'
 
 const CONNECTIONS = 16
-/** As much as dsc asks for at once. */
+/** As much as dsc requests at once. */
 const PIECE_BYTES = 8 * 1024 * 1024
 const OBJECTS = 256
 
-/** Reads objects of a dataset from its store for a while and keeps none; obeys the node's limit of bandwidth. */
+/** Reads objects of a dataset from its source for a while and keeps none; obeys the node's bandwidth limit. */
 export async function benchStore(
   cache: Cache,
   dataset: Dataset,

@@ -1,17 +1,17 @@
 /** The parts of a node that dsc waits for. */
 export type NodePart = 'disk' | 'record' | 'store'
 
-/** Of rates more is better, of times less. */
+/** For rates, more is better; for times, less. */
 export type Unit = 'bytesPerSecond' | 'filesPerSecond' | 'ms'
 
-/** Something that was measured. */
+/** A measured value. */
 export interface Figure {
   readonly part: NodePart
   readonly what: keyof typeof NEEDS
   readonly value: number
 }
 
-/** A figure beside what dsc needs. */
+/** A figure, compared with what dsc needs. */
 export interface JudgedFigure extends Figure {
   readonly unit: Unit
   readonly needed: number
@@ -19,7 +19,7 @@ export interface JudgedFigure extends Figure {
 }
 
 /**
- * What dsc needs of a node, so that a job does not wait for it.
+ * The least that dsc needs of a node, so that jobs do not wait for it.
  *
  * | figure                        | because                                                                      |
  * |-------------------------------|------------------------------------------------------------------------------|
@@ -48,7 +48,7 @@ export function judgeFigures(figures: readonly Figure[]): readonly JudgedFigure[
   })
 }
 
-/** The figure that is furthest below what dsc needs; undefined where all are enough. Pure. */
+/** The figure furthest below what dsc needs; undefined if all are good enough. Pure. */
 export function findSlowest(figures: readonly JudgedFigure[]): JudgedFigure | undefined {
   return figures
     .filter(({ isEnough }) => !isEnough)
@@ -56,7 +56,7 @@ export function findSlowest(figures: readonly JudgedFigure[]): JudgedFigure | un
     .at(0)
 }
 
-/** How much of what is needed is there: 1 = just enough. */
+/** Ratio of the figure to what dsc needs: 1 is just enough. */
 function shareOfNeeded({ value, unit, needed }: Pick<JudgedFigure, 'value' | 'unit' | 'needed'>): number {
   return unit === 'ms' ? needed / value : value / needed
 }

@@ -16,21 +16,21 @@ import { type Figure, findSlowest, type JudgedFigure, judgeFigures, type NodePar
 const ROUNDS = 30
 
 const MIB = 1024 * 1024
-/** What is written, the most that fits first, MiB. */
+/** Sizes to write, in MiB; the first that fits is used. */
 const SIZES = [512, 128, 32]
-/** Of each figure, ms: seven of them take less than a minute. */
+/** Time per figure, in ms: seven of them take less than a minute. */
 const LIMIT_MS = 8000
 
-/** What `dsc bench` found. */
+/** The result of `dsc bench`. */
 export interface BenchResult {
   readonly figures: readonly JudgedFigure[]
   /** Parts that could not be measured, and why. */
   readonly skipped: readonly { readonly part: NodePart; readonly reason: string }[]
-  /** What is furthest below what dsc needs; undefined where all is enough. */
+  /** The figure furthest below what dsc needs; undefined if all are good enough. */
   readonly slowest: JudgedFigure | undefined
 }
 
-/** Measures disk, record and store of this node, one after the other. Leaves nothing behind, however it ends. */
+/** Measures this node's disk, record and source, one after the other. Leaves nothing behind, however it ends. */
 export async function runBench(
   cache: Cache,
   options: {
@@ -62,11 +62,11 @@ export async function runBench(
   return { figures: judged, skipped, slowest: findSlowest(judged) }
 }
 
-/** Undefined where not even the least that says something fits. Evicts nothing. */
+/** Undefined if even the smallest meaningful size does not fit. Evicts nothing. */
 async function benchCacheDisk(cache: Cache, limits: BenchLimits): Promise<readonly Figure[] | undefined> {
   const sizeMib = await findRoom(cache)
   if (sizeMib === undefined) return undefined
-  // In staging/, where `dsc cleanup` removes what the record does not know, should this process be killed.
+  // In staging/, where `dsc cleanup` removes anything unknown to the record, in case this process is killed.
   const name = `bench-${randomBytes(6).toString('hex')}`
   const held = makeHeld(cache.root, ['staging', name])
   try {
@@ -102,8 +102,8 @@ async function benchOneStore(
 }
 
 /**
- * Asks the record what this node has, and has it keep how the node is, as every staging does: nothing in it is another
- * afterwards.
+ * Asks the record for this node's copies, and saves the node's state there, as every download does: afterwards, the
+ * record holds the same as before.
  */
 async function benchRecord(cache: Cache, limits: BenchLimits): Promise<readonly Figure[]> {
   const { record, node } = cache

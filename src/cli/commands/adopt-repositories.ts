@@ -14,8 +14,8 @@ import { alignColumns } from '../output/align-columns.js'
 import { reportAdopted } from '../output/report-adopted.js'
 
 /**
- * `dsc adopt` of what the hub's own clients have downloaded: stages each repository at the commit that they have of it.
- * What cannot be adopted is named with its reason and leaves the others alone.
+ * `dsc adopt` for repositories that the hub's own clients downloaded: stages each one at its commit on disk. Reports
+ * each repository that cannot be adopted, with the reason, and goes on with the others.
  */
 export async function adoptRepositories(
   context: CliContext,
@@ -33,7 +33,7 @@ export async function adoptRepositories(
       if (!(error instanceof DscError) || context.signal.aborted) throw error
       failures.push({ source, error })
       context.report.note(`${source}: ${error.message}`)
-      // Whoever asks for the next one would wait as long again.
+      // The next one would take just as long to fail.
       if (isDscError(error, 'SOURCE_UNREACHABLE', 'SOURCE_STALLED')) break
     }
   }
@@ -57,7 +57,7 @@ function showPlan(context: CliContext, repositories: readonly DownloadedReposito
   )
 }
 
-/** A branch that this node has at another commit already keeps it; then the cache's is taken under its own name. */
+/** If this node already has the branch at another commit, it keeps that; the cached commit then gets its own name. */
 async function adoptRepository(context: CliContext, repository: DownloadedRepository): Promise<Copy> {
   const { source, pinnedSource, commit } = repository
   const copy = await stageAtCommit(context, source, repository)
@@ -67,13 +67,13 @@ async function adoptRepository(context: CliContext, repository: DownloadedReposi
   return stageAtCommit(context, pinnedSource, repository)
 }
 
-/** Stages `source` as it was at the repository's commit, by what is in its blobs. */
+/** Stages `source` at the repository's commit, from the repository's blobs. */
 async function stageAtCommit(
   context: CliContext,
   source: string,
   { pinnedSource, blobs }: DownloadedRepository,
 ): Promise<Copy> {
-  // Other nodes have a branch at a commit of theirs: they are not asked.
+  // Do not ask other nodes: they may have the branch at another commit.
   const { openStagingSource: _, ...cache } = await context.openCache()
   const pinned = {
     ...cache,
@@ -84,7 +84,7 @@ async function stageAtCommit(
   const lease = { task: 'dsc adopt', holder: holdByThisProcess(), expiresAtMs: null }
   const onProgress = reportProgress(context.report, dataset.name, context.nowMs)
   const request = { dataset, lease, isRefresh: false, mayWait: true }
-  // What an earlier attempt has listed may be of another commit.
+  // An earlier attempt may have listed another commit.
   const options = { signal: context.signal, onProgress, isRelisted: true }
   const { copy, leaseId } = await prepareDataset(pinned, request, options)
   context.report.progress(undefined)
@@ -92,7 +92,7 @@ async function stageAtCommit(
   return copy
 }
 
-/** The commit that a ready copy of a repository has. */
+/** The commit of a ready copy of a repository. */
 function readCommit(copy: Copy): string | undefined {
   const manifest = Manifest.openPublished(copy.directory)
   try {

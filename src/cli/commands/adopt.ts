@@ -20,7 +20,7 @@ interface AdoptOptions {
   readonly dryRun?: true
 }
 
-/** `dsc adopt`: folders that were on disk before dsc become copies in the record. */
+/** `dsc adopt`: turns folders that were on disk before dsc into copies in the record. */
 export function adoptCommand(context: CliContext): Command {
   return new Command('adopt')
     .description(
@@ -121,7 +121,7 @@ async function sourceOf(
   return dataset
 }
 
-/** By fast-glob, which walks folders; picomatch, which keys are matched with, only compares text. */
+/** Uses fast-glob, which walks folders; picomatch, which matches keys elsewhere, only compares text. */
 async function findFolders(patterns: readonly string[]): Promise<readonly string[]> {
   const { default: glob } = await import('fast-glob')
   const folders = await glob(

@@ -9,7 +9,7 @@ import type { CliContext } from '../context.js'
 
 const DEFAULT_LINK_MS = 8 * 3_600_000
 
-/** `dsc agent link`: the address of the page of this node's agent, signed where it needs to be. */
+/** `dsc agent link`: the address of the page of this node's agent, signed if necessary. */
 export function agentLinkCommand(context: CliContext): Command {
   return new Command('link')
     .description("print a link to the page of this node's agent, good for a while")

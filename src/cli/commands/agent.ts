@@ -22,7 +22,7 @@ interface AgentOptions {
   readonly gateway?: HostPort
 }
 
-/** `dsc agent`: the daemon of a node. */
+/** `dsc agent`: the background process of a node. */
 export function agentCommand(context: CliContext): Command {
   return new Command('agent')
     .description('serve the copies of this node to other nodes, until stopped')
@@ -47,7 +47,7 @@ export function agentCommand(context: CliContext): Command {
         context.report.result(answer, () => text.trimEnd())
         return
       }
-      keepHeapSmall() // what an agent lets gather is taken from training
+      keepHeapSmall() // an agent's garbage would take memory from training
       const { startAgent } = await import('../../agent/run-agent.js')
       const { readTokens, requireProtection } = await import('../../agent/server/authorize.js')
       const { listen, tokenFile, tls, advertise, forgetNodesAfterMs } = config.agent
@@ -113,7 +113,7 @@ function readGateway(config: Config, listen: HostPort | undefined): GatewaySetti
   }
 }
 
-/** Names under which this machine and its agent are known without being told. */
+/** Names by which this machine and its agent are known without configuration. */
 function findOwnNames({ agent }: Config, listen: HostPort): string[] {
   const full = hostname()
   const advertised = agent.advertise === undefined ? [] : [new URL(agent.advertise).hostname]

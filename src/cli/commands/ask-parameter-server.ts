@@ -3,7 +3,7 @@ import { JOB_HEADER } from '../../memory/params/message.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
 import { readToken } from './exchange-serve.js'
 
-/** Asks a central node for its status, after a change if there is one. Throws where it refuses or does not answer. */
+/** Asks a central node for its status, after a change if given. Throws if it refuses or does not answer. */
 export async function askParameterServer(
   { server, tokenFile }: { readonly server: string; readonly tokenFile?: string },
   { change, job, signal }: { readonly change?: object; readonly job?: string; readonly signal: AbortSignal },

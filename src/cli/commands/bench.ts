@@ -8,7 +8,7 @@ import { type BenchResult, runBench } from '../bench/run-bench.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
-/** `dsc bench`: whether disk, store and record of this node are quick enough, and which one is not. */
+/** `dsc bench`: whether this node's disk, source and record are fast enough, and which one is not. */
 export function benchCommand(context: CliContext): Command {
   return new Command('bench')
     .description("measure this node's disk, store and record for a minute, and say which one is slow")

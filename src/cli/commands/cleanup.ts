@@ -10,7 +10,7 @@ import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
-/** An interrupted staging is worth keeping for the task that will come back for it. */
+/** Age at which an interrupted download is removed, in ms; until then, its task may come back for it. */
 const DEFAULT_ABANDONED_AFTER_MS = 3_600_000
 
 interface CleanUpOptions {
@@ -21,7 +21,7 @@ interface CleanUpOptions {
   readonly printSystemd?: true
 }
 
-/** `dsc cleanup`: brings record, disk and policy together again; for cron, and safe beside anything. */
+/** `dsc cleanup`: brings record, disk and limits back in line; for cron, and safe to run beside anything. */
 export function cleanupCommand(context: CliContext): Command {
   return new Command('cleanup')
     .description('expire dead leases, finish what was interrupted, bring the node under its policy')

@@ -11,7 +11,7 @@ import type { CliContext } from '../context.js'
 
 const SHELLS = { bash: formatBashCompletion, zsh: formatZshCompletion, fish: formatFishCompletion } as const
 
-/** `dsc completion`: prints the script that lets a shell complete `dsc`. `loadProgram` loads every verb. */
+/** `dsc completion`: prints the script with which a shell completes `dsc`. `loadProgram` loads every verb. */
 export function completionCommand(context: CliContext, loadProgram: () => Promise<Command>): Command {
   return new Command('completion')
     .description('print the completion script for a shell')
@@ -37,7 +37,7 @@ export function completionCommand(context: CliContext, loadProgram: () => Promis
     })
 }
 
-/** Names in dsc.yaml and in the record, sorted. Asking for names must not create a record. */
+/** Names in dsc.yaml and in the record, sorted. Must not create a record. */
 async function listNames({ config: loadConfig, openRecord }: CliContext, what: Listed): Promise<string[]> {
   const { datasets, record } = await loadConfig()
   const isThere = record.kind === 'postgres' || existsSync(record.path)

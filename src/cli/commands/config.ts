@@ -5,7 +5,7 @@ import type { ConfigAnswer, SchemaAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
-/** `dsc config`: every effective value and where it came from. */
+/** `dsc config`: every effective value and its origin. */
 export function configCommand(context: CliContext): Command {
   return new Command('config')
     .description('show every effective setting and where it came from')

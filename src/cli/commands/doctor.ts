@@ -39,7 +39,7 @@ export function doctorCommand(context: CliContext): Command {
     })
 }
 
-/** The published table of exit codes, in their order. */
+/** The published table of exit codes, in order. */
 export function listExitCodes(): { exitCode: number; code: string; meaning: string; isRetryable: boolean }[] {
   const failures = Object.entries(FAILURES).map(([code, { exitCode, meaning, isRetryable }]) => ({
     exitCode,

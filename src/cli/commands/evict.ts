@@ -16,7 +16,7 @@ interface EvictOptions {
   readonly yes?: true
 }
 
-/** `dsc evict`: deletes idle copies by name, or the least recently used until so much is free. */
+/** `dsc evict`: deletes idle copies by name, or the least recently used ones until enough space is free. */
 export function evictCommand(context: CliContext): Command {
   return new Command('evict')
     .description('delete idle, unlocked copies on this node')

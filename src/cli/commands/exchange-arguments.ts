@@ -2,10 +2,10 @@ import { InvalidArgumentError } from 'commander'
 import { parseHostPort } from '../../model/host-port.js'
 import { argument } from '../arguments/parse-argument.js'
 
-/** Where `dsc exchange serve` listens unless told otherwise. */
+/** Default port of `dsc exchange serve`. */
 export const DEFAULT_PORT = 7171
 
-/** A parser, for commander, of numbers from `least` up. */
+/** A commander parser for numbers of at least `least`. */
 export function parseNumber(least: number, kind: 'number' | 'integer' = 'number'): (raw: string) => number {
   return (raw) => {
     const value = Number(raw)
@@ -19,5 +19,5 @@ export function parseNumber(least: number, kind: 'number' | 'integer' = 'number'
   }
 }
 
-/** Reads where a rendezvous is: `host:port`, or a host alone, which means `DEFAULT_PORT`. */
+/** Parses the address of a rendezvous: `host:port`, or a host alone, which means `DEFAULT_PORT`. */
 export const parseRendezvous = argument((raw) => parseHostPort(raw, DEFAULT_PORT))

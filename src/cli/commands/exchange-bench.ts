@@ -24,7 +24,7 @@ interface BenchOptions {
   readonly repeats: number
 }
 
-/** `dsc exchange bench`: how fast dsc's own ring is, on this machine or between hosts. */
+/** `dsc exchange bench`: the speed of dsc's own ring, on this machine or between hosts. */
 export function exchangeBenchCommand({ report, signal }: CliContext): Command {
   return new Command('bench')
     .description('time the exchange of buckets of several sizes between Node processes')

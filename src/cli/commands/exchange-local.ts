@@ -5,12 +5,12 @@ import { readJsonLines } from '../../frames/lines.js'
 import type { HostPort } from '../../model/host-port.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 
-/** A rendezvous in a process of its own, so that it is not slowed down by what it is measured with. */
+/** A rendezvous in its own process, so that the measured processes do not slow it down. */
 interface LocalRendezvous extends HostPort {
   readonly close: () => Promise<void>
 }
 
-/** Starts `dsc` with `words` and --json, its stdout readable here and its stderr shown. */
+/** Starts `dsc` with `words` and --json, with readable stdout and inherited stderr. */
 export function spawnDsc(words: readonly string[]): ChildProcess {
   const [program, ...own] = findOwnCommand()
   return spawn(program!, [...own, ...words, '--json'], {
@@ -24,7 +24,7 @@ export async function readResult(child: ChildProcess): Promise<unknown> {
   throw new DscError('PEER_LOST', `${child.spawnargs.join(' ')} ended without a result`)
 }
 
-/** Starts a rendezvous on loopback, at a free port. */
+/** Starts a rendezvous on loopback, on a free port. */
 export async function openLocalRendezvous(): Promise<LocalRendezvous> {
   const child = spawnDsc(['exchange', 'serve', '--listen', '127.0.0.1:0'])
   const { host, port } = (await readResult(child)) as HostPort

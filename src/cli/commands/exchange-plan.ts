@@ -34,7 +34,7 @@ interface PlanOptions {
   readonly out?: string
 }
 
-/** `dsc exchange plan`: threshold, buckets, what the alternatives would expose, and arguments for DDP. */
+/** `dsc exchange plan`: threshold, buckets, the exposed time of the alternatives, and arguments for DDP. */
 export function exchangePlanCommand({ report }: CliContext): Command {
   return new Command('plan')
     .description('choose how gradients are fused, and show what every alternative would cost')

@@ -51,13 +51,13 @@ Examples:
     })
 }
 
-/** Reads the word in a token file, or undefined without one. */
+/** Reads the token in a file; undefined without a file. */
 export async function readToken(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined
   const token = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new DscError('USAGE', `the token file ${path} cannot be read`, { cause })
   })
-  // A secret that was not mounted leaves an empty file: it must not open the door.
+  // A secret that was not mounted leaves an empty file: it must not disable authentication.
   if (token.trim() !== '') return token.trim()
   throw new DscError('USAGE', `the token file ${path} is empty`, {
     hint: `umask 077; head -c 32 /dev/urandom | base64 > ${path}`,

@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const RESNET = join(ROOT, 'fixtures/exchange/resnet-152.json')
 
-/** Runs the real binary; a failure comes back with its exit code. */
+/** Runs the real binary; resolves with its exit code even if it fails. */
 async function dsc(...words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const run = promisify(execFile)(process.execPath, [join(ROOT, 'bin/dsc.js'), 'exchange', ...words])
   return await run.then(

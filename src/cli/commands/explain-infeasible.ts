@@ -3,9 +3,9 @@ import { formatBytes } from '../../memory/budget.js'
 import type { PlanOutcome } from '../../memory/plan/plan-memory.js'
 import { formatCount } from '../../model/format-count.js'
 
-/** Says where the step needs how much, and how much of it only `--smallest` keeps there. */
+/** Explains where the step needs how much memory, and how much of that stays only because of `--smallest`. */
 export function explainInfeasible(refused: {
-  /** What does not fit, for the message. */
+  /** The thing that does not fit, for the message. */
   readonly what: string
   readonly budgetBytes: number
   readonly smallestBytes: number

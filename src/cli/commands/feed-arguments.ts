@@ -7,17 +7,17 @@ import { parseByteSize } from '../../model/byte-size.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 
-/** `256MiB` → bytes. */
+/** Parses `256MiB` into bytes. */
 export const parseMemory = argument(parseByteSize)
 
-/** Reads a whole number of 0 or more. */
+/** Reads a whole number of at least 0. */
 export function parseWholeNumber(text: string): number {
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(Number(text)))
     throw new InvalidArgumentError('a whole number is expected')
   return Number(text)
 }
 
-/** Reads `auto` or how many samples are asked for at once. */
+/** Reads `auto`, or the number of samples per request. */
 export const parseK = argument((raw) => (raw === 'auto' ? raw : parseCount(raw)))
 
 /** Reads the name of an order. */
@@ -29,7 +29,7 @@ export function parseOrder(text: string): OrderKind {
   throw new InvalidArgumentError(`${ORDER_KINDS.join(', ')}, or groups-N is expected`)
 }
 
-/** `web=1,code=2.5` → how often an epoch visits the samples of each. */
+/** Parses `web=1,code=2.5`: how often an epoch visits the samples of each. */
 export function parseMix(text: string): Readonly<Record<string, number>> {
   const mix: Record<string, number> = {}
   for (const part of text.split(',')) {
@@ -45,14 +45,14 @@ export function parseMix(text: string): Readonly<Record<string, number>> {
   return mix
 }
 
-/** `gpu-1:7071,gpu-2:7071` → addresses. */
+/** Parses `gpu-1:7071,gpu-2:7071` into addresses. */
 export function parseAddresses(text: string): readonly HostPort[] {
   return text.split(',').map((part) => parseHostPort(part.trim()))
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where a feed listens unless told otherwise. */
+/** The socket on which a feed listens by default. */
 export function defaultSocketPath(environment: Environment): string {
   if (environment.DSC_FEED_SOCKET) return environment.DSC_FEED_SOCKET
   const { XDG_RUNTIME_DIR: base } = environment
@@ -60,7 +60,7 @@ export function defaultSocketPath(environment: Environment): string {
   return join(folder, 'feed.sock')
 }
 
-/** Whether this user can make names there. Slurm and su hand on the name of a folder of elsewhere. */
+/** Whether this user can create files there. Slurm and su pass on the name of another machine's or user's folder. */
 function isWritable(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK)
@@ -71,12 +71,12 @@ function isWritable(folder: string): boolean {
   }
 }
 
-/** `png,.jpg` → extensions without their dots. */
+/** Parses `png,.jpg` into extensions without dots. */
 export function parseExtensions(text: string): readonly string[] {
   return text.split(',').map((each) => each.trim().replace(/^\./, ''))
 }
 
-/** `image,label` → names. */
+/** Parses `image,label` into names. */
 export function parseNames(text: string): readonly string[] {
   return text
     .split(',')

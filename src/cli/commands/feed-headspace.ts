@@ -16,10 +16,10 @@ interface HeadspaceOptions extends FeedOptions {
   readonly warmup: number
 }
 
-/** A trainer that was told to end is killed after this. */
+/** How long a trainer may take to end before it is killed, in ms. */
 const GRACE_MS = 30_000
 
-/** `dsc feed headspace`: how much faster training would be if data were free. */
+/** `dsc feed headspace`: how much faster training would be if data cost no time. */
 export function feedHeadspaceCommand(context: CliContext): Command {
   return withFeedOptions(new Command('headspace'))
     .description('run a trainer for a trial, and say how much faster it would be if data were free')
@@ -50,7 +50,7 @@ export function feedHeadspaceCommand(context: CliContext): Command {
     })
 }
 
-/** Runs the trainer until all of its workers have been measured, or it ends by itself. */
+/** Runs the trainer until all of its workers are measured, or it ends by itself. */
 async function train(
   context: CliContext,
   trial: {
@@ -84,7 +84,7 @@ async function train(
   }
 }
 
-/** Ends the trainer, and then those of its workers that it leaves behind: PyTorch's go on when their parent is killed. */
+/** Ends the trainer, then the workers that it leaves behind: PyTorch's workers survive when their parent is killed. */
 async function end(
   { exitCode }: ReturnType<typeof spawnCommand>,
   pid: number,
@@ -101,7 +101,7 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has ended meanwhile, or is another user's.
+    // It has already ended, or belongs to another user.
   }
 }
 

@@ -69,10 +69,10 @@ export function feedIndexCommand(context: CliContext): Command {
     })
 }
 
-/** What is found in the files of one encoding. */
+/** The contents of the files of one encoding. */
 interface FoundFormat {
   readonly format: string
-  /** Names of the fields where all samples have the same; else null. */
+  /** Names of the fields if all samples have the same; else null. */
   readonly columns: readonly string[] | null
   readonly samples: number
 }
@@ -86,7 +86,7 @@ function countFormats(table: SampleTable): readonly FoundFormat[] {
   return [...counts].map(([{ format, columns }, samples]) => ({ format, columns: columns ?? null, samples }))
 }
 
-/** Encodings that are shown; CSV files may each have a header of their own. */
+/** Maximum number of encodings to show: each CSV file may have its own header. */
 const SHOWN_FORMATS = 10
 
 function formatIndex(index: FeedIndexAnswer): string {

@@ -17,7 +17,7 @@ import { listSamples } from '../../samples/listed-samples.js'
 import type { ColdPlanAnswer } from '../answers/feed-answers.js'
 import type { CliContext } from '../context.js'
 
-/** What `dsc feed plan --cold` was asked. */
+/** The arguments of `dsc feed plan --cold`. */
 interface ColdPlanRequest {
   readonly target: string
   readonly split: string | undefined
@@ -29,21 +29,21 @@ interface ColdPlanRequest {
   readonly cost: RequestCost | undefined
 }
 
-/** What a feed will wait for, and of how many samples. */
+/** The data that a feed will wait for, and its number of samples. */
 interface PlannedSupply {
-  /** Where rows are not counted, the files. */
+  /** The number of files if rows are not counted. */
   readonly sampleCount: number
-  /** Not so of rows: how many a file has is known once it is here. */
+  /** False for rows: their number per file is known only after the download. */
   readonly isCounted: boolean
   readonly supply: ColdSupply
-  /** Why the first batch comes when it does, as the end of a sentence; empty: it waits for its samples only. */
+  /** Why the first batch comes when it does, as the end of a sentence; empty: it waits only for its samples. */
   readonly reason: string
 }
 
 /**
- * Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source; of tar shards whose
- * list of samples is not known here, headers are read for up to a second. Call it first in a process: what that took to
- * start and to list, a feed's will take. Resolves with the number of samples; undefined: it is not known yet.
+ * Shows how the first epoch of a dataset goes on a node that has none of it. Lists the source; if the list of samples
+ * of its tar shards is not known here, reads headers for up to a second. Call it first in a process: a feed will take
+ * as long to start and to list as this did. Resolves with the number of samples; undefined: not known yet.
  */
 export async function showColdPlan(
   context: CliContext,
@@ -137,7 +137,7 @@ async function planSupply(
   }
 }
 
-/** How many samples a list has that is kept here; undefined: there is none. */
+/** The number of samples in the list kept on this node; undefined if no list is kept. */
 async function findKept(
   context: CliContext,
   listed: Parameters<typeof findKeptSamples>[0],

@@ -8,7 +8,7 @@ import { argument } from '../arguments/parse-argument.js'
 import { parseNumber } from './exchange-arguments.js'
 import { parseMetrics } from './feed-status.js'
 
-/** What `dsc feed plan` is told about time: without any of it, it says nothing about waiting. */
+/** The arguments of `dsc feed plan` about time: without any, it does not mention waiting. */
 export interface StallArguments {
   readonly stepMs?: number
   readonly rate?: number
@@ -17,7 +17,7 @@ export interface StallArguments {
   readonly measured?: string
 }
 
-/** Adds the options that say how fast the data comes and how fast training takes it. */
+/** Adds the options for how fast the data comes and how fast training takes it. */
 export function withStallOptions(command: Command): Command {
   return command
     .option('--step-ms <ms>', 'what training takes for a batch, to say how long it will wait', parsePositive)
@@ -46,7 +46,7 @@ function parsePositive(text: string): number {
   return value
 }
 
-/** Undefined when nothing was said about time. */
+/** Undefined if no argument mentions time. */
 export async function readRequestCost(options: StallArguments): Promise<RequestCost | undefined> {
   const { stepMs, rate, fixedMs, bandwidth, measured } = options
   if (measured !== undefined) return readMeasured(measured)

@@ -13,7 +13,7 @@ import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 
 const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
 
-/** A folder of 1,000 samples of 10,000 bytes, and `dsc feed plan` of it. */
+/** A folder of 1,000 samples of 10,000 bytes, and `dsc feed plan` for it. */
 function makeDataset(context: TestContext) {
   const directory = makeTestFolder(context)
   const folder = join(directory, 'samples')
@@ -36,7 +36,7 @@ test('a plan says how long training will wait, in words and in JSON', async (con
   assert.ok(k > 64)
   assert.equal(stall.supplyBytesPerSecond, 320e6)
   assert.ok(stall.demandBytesPerSecond < 3200e6, 'some comes from Cache_next')
-  // A batch that is read takes 2 ms, one that was kept 0.2 ms.
+  // A batch takes 2 ms if it is read, 0.2 ms if it was kept.
   const waitMs = 1.8 * (stall.demandBytesPerSecond / 3200e6)
   const expected = waitMs / (0.2 + waitMs)
   assert.ok(Math.abs(stall.stallShare - expected) < 0.05, `${stall.stallShare} instead of ${expected}`)

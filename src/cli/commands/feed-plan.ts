@@ -124,7 +124,7 @@ export function feedPlanCommand(context: CliContext): Command {
     })
 }
 
-/** Says where samples are too few for one step of all ranks. */
+/** Notes that there are too few samples for one step of all ranks. */
 function noteEmptyEpoch(
   context: CliContext,
   { samples, batch, ranks }: { readonly samples: number; readonly batch: number; readonly ranks: number },
@@ -136,7 +136,7 @@ function noteEmptyEpoch(
   )
 }
 
-/** What is planned, by a rehearsal where that takes seconds only. */
+/** Plans a feed; by a simulation if that takes only seconds. */
 async function rehearse(table: SampleTable, options: ExpectationOptions): Promise<Expectation> {
   const byLaw = planExpectation(options)
   if (!byLaw.isFeasible || byLaw.stepsPerEpoch === 0 || table.count > MAX_REHEARSED_SAMPLES) return byLaw
@@ -149,7 +149,7 @@ async function rehearse(table: SampleTable, options: ExpectationOptions): Promis
 
 const MAX_REHEARSED_SAMPLES = 200_000
 
-/** Says that requests are small for want of memory, and how much they would need. */
+/** Explains that requests are small for lack of memory, and how much they would need. */
 function formatShortMemory({ k, memoryForRequestsBytes }: Expectation): string | undefined {
   if (memoryForRequestsBytes === null) return undefined
   return (

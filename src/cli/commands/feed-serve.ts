@@ -28,8 +28,8 @@ export function feedServeCommand(context: CliContext): Command {
       '\nExamples:\n  dsc feed serve flowers --seed 42 --memory 2GiB\n  dsc feed serve --mix web=1,code=2.5\n  dsc feed serve --from 10.0.0.7:7071,10.0.0.8:7071 --layout striped --fallback flowers',
     )
     .action(async (target: string | undefined, options: ServeOptions) => {
-      keepHeapSmall() // what a feed takes beside its arena is taken from training
-      const notes: string[] = [] // what the log of a feed says that a trainer started, nobody may read
+      keepHeapSmall() // memory beyond the feed's buffer would be taken from training
+      const notes: string[] = [] // nobody may ever read the log of a feed that a trainer started
       const warn = (sentence: string) => {
         notes.push(sentence)
         context.report.warn(sentence)

@@ -21,7 +21,7 @@ import {
   parseWholeNumber,
 } from './feed-arguments.js'
 
-/** What `dsc feed serve` and `dsc feed bench` have in common. */
+/** The options that `dsc feed serve` and `dsc feed bench` share. */
 export interface FeedOptions {
   readonly split?: string
   readonly only?: readonly string[]
@@ -46,7 +46,7 @@ export interface FeedOptions {
   readonly mix?: Readonly<Record<string, number>>
 }
 
-/** Adds the argument and the options that say what is fed and in which order. */
+/** Adds the argument and the options for which data to feed, and in which order. */
 export function withFeedOptions(command: Command): Command {
   return command
     .argument('[dataset]', 'a directory, or the name of a prepared dataset')
@@ -107,7 +107,7 @@ export function withFeedOptions(command: Command): Command {
     .option('--conformance', 'the two patented methods to the letter: slow, for comparison')
 }
 
-/** Opens the engine that `dsc feed serve` and `dsc feed bench` were asked for. */
+/** Opens the engine for `dsc feed serve` or `dsc feed bench`. */
 export function openEngineFor(
   target: string | undefined,
   options: FeedOptions,

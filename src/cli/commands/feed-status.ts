@@ -26,7 +26,7 @@ export function feedStatusCommand(context: CliContext): Command {
     })
 }
 
-/** `name{labels} value` lines → an object; comments are left out. */
+/** Parses lines of `name{labels} value` into an object; skips comments. */
 export function parseMetrics(text: string): Readonly<Record<string, number>> {
   const rows = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return Object.fromEntries(

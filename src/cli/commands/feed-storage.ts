@@ -90,7 +90,7 @@ export function feedStorageCommand(context: CliContext): Command {
     })
 }
 
-/** One dataset as it is, several joined. */
+/** Opens one dataset as it is, several as one. */
 async function openServed(
   context: CliContext,
   targets: readonly string[],

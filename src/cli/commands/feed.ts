@@ -16,7 +16,7 @@ Examples:
   dsc feed serve --from 10.0.0.7:7071,10.0.0.8:7071 --layout striped
   dsc feed status`
 
-/** `dsc feed` and the commands in it. */
+/** `dsc feed` and its commands. */
 export function feedCommand(context: CliContext): Command {
   return new Command('feed')
     .description('feed shuffled samples from node disks to training processes')

@@ -6,7 +6,7 @@ import type { GatewayKeyAnswer } from '../answers/cluster-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 
-/** `dsc gateway`: what S3 clients need to read through the agents of the cluster. */
+/** `dsc gateway`: the keys with which S3 clients read through the agents of the cluster. */
 export function gatewayCommand(context: CliContext): Command {
   return new Command('gateway')
     .description('give S3 clients a key to read through the agents')
@@ -41,7 +41,7 @@ function keyCommand(context: CliContext): Command {
     })
 }
 
-/** Throws a RangeError for what is no name. */
+/** Throws a RangeError if the name is invalid. */
 function parseName(raw: string): string {
   deriveGatewayKey('', raw)
   return raw

@@ -50,7 +50,7 @@ function formatHints(hints: readonly NodeHint[]): string {
   return hints.map((hint) => `${hint.node}  ${describe(hint)}`).join('\n')
 }
 
-/** What is left of the caller's shares, for a job whose dataset must come first. */
+/** The remaining space in the caller's shares, for a job whose dataset must be downloaded first. */
 function formatOwnShares(shares: readonly OwnShare[]): readonly string[] {
   if (shares.length === 0) return []
   const rows = shares.slice(0, MAX_NAMED).map(({ node, party, leftBytes, guaranteedBytes }) => {
@@ -61,7 +61,7 @@ function formatOwnShares(shares: readonly OwnShare[]): readonly string[] {
   return ['', 'of your shares:', ...rows, ...(hidden > 0 ? [`and ${hidden} nodes more: --json`] : [])]
 }
 
-/** The option for sbatch, or nothing where it would not help. */
+/** The option for sbatch, or nothing if it would not help. */
 async function formatPrefer(context: CliContext, hints: readonly NodeHint[]): Promise<string> {
   const best = hints.filter(({ readyShare }) => readyShare === hints[0]?.readyShare && readyShare > 0)
   const nodes = best.map(({ node }) => node)

@@ -18,7 +18,7 @@ interface HistoryOptions {
   readonly ndjson?: true
 }
 
-/** `dsc history [dataset]`: what happened to copies, newest first. */
+/** `dsc history [dataset]`: the events of copies, newest first. */
 export function historyCommand(context: CliContext): Command {
   return new Command('history')
     .description('list what happened to copies, newest first')
@@ -70,7 +70,7 @@ function eventCells(event: RecordEvent): readonly string[] {
   return [formatLocalTime(atMs), kind, dataset, node, task ?? '-', reason.replace(/\s*\n\s*/g, '; ')]
 }
 
-/** `2026-11-21 09:03:44` in the user's zone. */
+/** `2026-11-21 09:03:44` in the user's time zone. */
 function formatLocalTime(atMs: number): string {
   const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString()
   return `${local.slice(0, 10)} ${local.slice(11, 19)}`

@@ -26,7 +26,7 @@ interface InitOptions {
   readonly dryRun?: true
 }
 
-/** `dsc init`: writes a dsc.yaml that explains itself, with values that suit this machine. */
+/** `dsc init`: writes a self-explanatory dsc.yaml with values that suit this machine. */
 export function initCommand(context: CliContext): Command {
   return new Command('init')
     .description('write a commented dsc.yaml with values that suit this machine')
@@ -57,7 +57,7 @@ export function initCommand(context: CliContext): Command {
       const isAsking = canAsk() && !options.yes && !options.dryRun && !context.report.isJson
       const settings = await (isAsking ? withQuestions(context.signal, choose) : choose())
       const text = formatConfigFile(settings)
-      // What is written must be what `dsc` will accept.
+      // `dsc` must accept the file that it writes.
       const { parseSettings } = await import('../../config/parse-settings.js')
       parseSettings(text, path)
       if (!options.dryRun) await writeWhole(path, text)
@@ -144,7 +144,7 @@ function describe({ root, kindName, freeBytes, capacityBytes }: SuggestedRoot): 
   return `Most free space for this user: ${root} (${kindName}, ${formatByteSize(freeBytes)} of ${formatByteSize(capacityBytes)} free)`
 }
 
-/** All or nothing: a reader never meets half a file. */
+/** Writes all or nothing: a reader never sees half a file. */
 async function writeWhole(path: string, text: string): Promise<void> {
   const partPath = `${path}.${process.pid}.part`
   try {
@@ -161,17 +161,17 @@ async function writeWhole(path: string, text: string): Promise<void> {
   }
 }
 
-/** Whether somebody sits at a terminal who can answer. */
+/** Whether somebody at a terminal can answer. */
 function canAsk(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true
 }
 
-/** Asks a person; an empty answer is `byDefault`. */
+/** Asks a person; an empty answer means `byDefault`. */
 type Ask = (question: string, byDefault: string) => Promise<string>
 
-/** Runs `work` with a way to ask on the terminal (on stderr, so that stdout stays the result). */
+/** Runs `work` with a way to ask on the terminal (on stderr, so that stdout carries only the result). */
 async function withQuestions<Value>(signal: AbortSignal, work: (ask: Ask) => Promise<Value>): Promise<Value> {
-  // One iterator for all questions: it keeps the lines that were typed ahead or pasted.
+  // One iterator for all questions: it keeps lines that were typed ahead or pasted.
   const terminal = createInterface({ input: process.stdin, output: process.stderr, signal })
   const answers = terminal[Symbol.asyncIterator]()
   try {

@@ -12,7 +12,7 @@ import type { CliContext } from '../context.js'
 import { formatLines, formatList, formatPagedTable } from '../output/list-pieces.js'
 import { findTerminalWidth, type TableColumn } from '../output/text-table.js'
 
-/** The columns of `dsc leases`: who keeps what, until when. */
+/** The columns of `dsc leases`: who holds which copy, until when. */
 const LEASE_COLUMNS: readonly TableColumn[] = [
   { title: 'TASK', minWidth: 12 },
   { title: 'DATASET', minWidth: 10 },
@@ -32,7 +32,7 @@ interface LeasesOptions {
   readonly ndjson?: true
 }
 
-/** `dsc leases`: who keeps which copy, since when, until when. */
+/** `dsc leases`: who holds which copy, since when, until when. */
 export function leasesCommand(context: CliContext): Command {
   return new Command('leases')
     .description('list who keeps which copy from being evicted')
@@ -70,7 +70,7 @@ Examples:
     })
 }
 
-/** The leases that are asked for, each with why it counts no more. */
+/** The requested leases, each with the reason why it no longer counts, if any. */
 async function* readShownLeases(
   pages: AsyncIterable<readonly PlacedLease[]>,
   { task, stale }: LeasesOptions,
@@ -88,7 +88,7 @@ async function* readShownLeases(
   }
 }
 
-/** A lease, and why it counts no more. */
+/** A lease, and why it no longer counts. */
 interface ShownLease extends PlacedLease {
   readonly staleReason: string | null
 }

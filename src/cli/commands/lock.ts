@@ -7,7 +7,7 @@ import { findUserName } from '../../platform/this-user.js'
 import type { LocksAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 
-/** `dsc lock`: no policy and no operator's evict deletes the dataset's copies on this node. */
+/** `dsc lock`: neither the limits nor an operator's evict delete the dataset's copies on this node. */
 export function lockCommand(context: CliContext): Command {
   return new Command('lock')
     .description('never evict the copies of a dataset on this node')
@@ -38,7 +38,7 @@ export function lockCommand(context: CliContext): Command {
     })
 }
 
-/** `dsc unlock`: the policy may evict the dataset's copies again once they are idle. */
+/** `dsc unlock`: lets dsc evict the dataset's idle copies again. */
 export function unlockCommand(context: CliContext): Command {
   return new Command('unlock')
     .description('let the copies of a dataset on this node be evicted again')

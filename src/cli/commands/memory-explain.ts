@@ -19,7 +19,7 @@ interface ExplainOptions {
   readonly curve?: string
 }
 
-/** `dsc memory explain`: what a plan comes to, by module, and for every tensor why it moves or stays. */
+/** `dsc memory explain`: a plan's totals by module, and for every tensor why it moves or stays. */
 export function memoryExplainCommand({ report }: CliContext): Command {
   return new Command('explain')
     .description('say what a plan comes to, and for every tensor why it moves or stays')
@@ -54,7 +54,7 @@ export function memoryExplainCommand({ report }: CliContext): Command {
     })
 }
 
-/** Lines of code that are listed: the largest. */
+/** Maximum number of listed lines of code, largest first. */
 const MOST_LINES = 20
 
 function formatTotals(

@@ -98,7 +98,7 @@ async function planProfile(context: CliContext, path: string, options: PlanOptio
   await handOver(context, { plan: outcome.plan, profile, options })
 }
 
-/** Writes the plan and its picture, and says what it comes to. */
+/** Writes the plan and its picture, and reports its totals. */
 async function handOver(
   { report }: CliContext,
   { plan, profile, options }: { plan: MemoryPlan; profile: MemoryProfile; options: PlanOptions },

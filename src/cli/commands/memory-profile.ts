@@ -74,7 +74,7 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
     })
 }
 
-/** Throws the reason that the profiler left where a profile would be, for a model it cannot profile. */
+/** Throws the refusal that the profiler left in the profile's place, if it cannot profile the model. */
 async function throwRefusal(path: string): Promise<void> {
   const { value } = await readJsonFile(path, PROFILE_FILE)
   const refusal = refusalSchema.safeParse(value)

@@ -7,7 +7,7 @@ import { formatCount } from '../../model/format-count.js'
 import type { MemoryVerifyAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 
-/** `dsc memory verify`: compares what a run did with what its plan predicted. */
+/** `dsc memory verify`: compares a run with the predictions of its plan. */
 export function memoryVerifyCommand({ report }: CliContext): Command {
   return new Command('verify')
     .description('compare a run with its plan; exit 71 when they differ')

@@ -10,7 +10,7 @@ import type { CliContext } from '../context.js'
 import { explainInfeasible } from './explain-infeasible.js'
 import { parseSmallest } from './memory-arguments.js'
 
-/** `dsc memory ways`: keeping, recomputing and moving compared under one budget, block by block. */
+/** `dsc memory ways`: compares keeping, recomputing and moving under one budget, block by block. */
 export function memoryWaysCommand({ report }: CliContext): Command {
   return new Command('ways')
     .description('compare keeping, recomputing and moving under a budget, and choose block by block')
@@ -72,7 +72,7 @@ function formatWay(way: Way | undefined, budgetBytes: number): string {
   return `${formatBytes(peakBytes).padStart(12)}${times}${peakBytes > budgetBytes ? '  over the budget' : ''}`
 }
 
-/** A fixed recipe whose step is at most this many times as long is as good: a prediction is no better than that. */
+/** A fixed recipe is as good if its step takes at most this many times as long: predictions are no more exact. */
 const AS_GOOD = 1.02
 
 function explainBest(

@@ -97,7 +97,7 @@ async function serve({ report, signal }: CliContext, options: ServeOptions): Pro
     },
     checkpoint,
   )
-  await asUsageError(unusable, () => node.save()) // the new epoch must be on disk before anybody hears of it
+  await asUsageError(unusable, () => node.save()) // the new epoch must be on disk before anybody learns of it
   const server = await asUsageError(cannotListen(host, port), () =>
     serveParameters(node, { host, port, token, job: options.job }),
   )

@@ -5,7 +5,7 @@ import { parseRate } from '../arguments/parse-rate.js'
 import type { CliContext } from '../context.js'
 import { askParameterServer, formatParameterStatus } from './ask-parameter-server.js'
 
-/** `dsc params set`: changes how a central node updates, from its next update on. */
+/** `dsc params set`: changes how a central node updates, starting with its next update. */
 export function paramsSetCommand({ report, signal }: CliContext): Command {
   return new Command('set')
     .description('change learning rate, weight decay, momentum or clipping of a job that runs')

@@ -35,7 +35,7 @@ interface PrepareOptions {
   readonly bandwidthLimit?: number
 }
 
-/** `dsc prepare`: stages a dataset unless it is ready, leases it, and prints its path. */
+/** `dsc prepare`: stages a dataset if needed, leases it, and prints its path. */
 export function prepareCommand(context: CliContext): Command {
   return new Command('prepare')
     .description('stage a dataset on this node unless it is there, and print its path')
@@ -134,7 +134,7 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
   reportPrepared(context.report, prepared, { lease, showsHubCache: options.hf === true })
 }
 
-/** Carries out the options that concern other nodes. False: the dataset is to be prepared here after all. */
+/** Handles the options about other nodes. Returns false if this node must prepare the dataset after all. */
 async function prepareElsewhere(
   context: CliContext,
   dataset: Dataset,
@@ -147,7 +147,7 @@ async function prepareElsewhere(
     ttlMs: options.ttl,
     shares: (await context.config()).cache.policy.shares,
   })
-  await context.openRecord() // its clock counts from here on
+  await context.openRecord() // from here on, the record's clock counts
   const lease = chooseHolder(caller, context.nowMs())
   if (options.remote) return prepareRemotely(context, dataset, lease)
   const request = {

@@ -11,7 +11,7 @@ import type { Receipt } from '../../model/receipt.js'
 import type { ReceiptAnswer } from '../answers/account-answers.js'
 import type { CliContext } from '../context.js'
 
-/** `dsc receipt`: which versions of which data a job used, and whether the same bytes can be had again. */
+/** `dsc receipt`: which versions of which data a job used, and whether the same bytes are still available. */
 export function receiptCommand(context: CliContext): Command {
   return new Command('receipt')
     .description('print which versions of which data a job used, as Croissant JSON-LD')
@@ -46,7 +46,7 @@ async function requireReceipt(context: CliContext, job: string): Promise<Receipt
   })
 }
 
-/** Undefined: there is no such file, so it is the name of a job. */
+/** Undefined if there is no such file: then it is the name of a job. */
 function readReceiptFile(path: string): Receipt | undefined {
   let text: string
   try {
@@ -56,7 +56,7 @@ function readReceiptFile(path: string): Receipt | undefined {
   }
   try {
     const document = JSON.parse(text)
-    return parseCroissant(document?.receipt ?? document) // with `--json`, or without
+    return parseCroissant(document?.receipt ?? document) // written with or without `--json`
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
     throw new DscError('USAGE', `${path}: ${error.message}`, { hint: 'dsc receipt <job> writes one' })

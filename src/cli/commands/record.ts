@@ -6,7 +6,7 @@ import type { ClaimNodeAnswer, ForgetNodeAnswer, MigrateAnswer } from '../answer
 import type { CliContext } from '../context.js'
 import { confirm } from '../questions/confirm.js'
 
-/** `dsc record`: what concerns the record as a whole. */
+/** `dsc record`: commands about the record as a whole. */
 export function recordCommand(context: CliContext): Command {
   return new Command('record')
     .description('move the record to another database, or take a lost node out of it')

@@ -15,7 +15,7 @@ interface RepairOptions {
   readonly dryRun?: true
 }
 
-/** `dsc repair`: fetches the stripes of a dataset that were lost with their nodes, or evicted. */
+/** `dsc repair`: fetches the stripes of a dataset that were evicted, or lost with their nodes. */
 export function repairCommand(context: CliContext): Command {
   return new Command('repair')
     .description('fetch again the stripes of a dataset that are missing on their nodes')

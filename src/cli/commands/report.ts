@@ -10,7 +10,7 @@ import { findTerminalWidth } from '../output/text-table.js'
 
 const WEEK_MS = 7 * 24 * 3_600_000
 
-/** `dsc report`: what staging saved, who waited, what was refused, what lies there unused, what to change. */
+/** `dsc report`: savings from staging, waiting jobs, refusals, unused copies, and suggestions. */
 export function reportCommand(context: CliContext): Command {
   return new Command('report')
     .description('sum up what staging saved, who waited for what, and what is worth changing')

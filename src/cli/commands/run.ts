@@ -14,7 +14,7 @@ import type { CliContext } from '../context.js'
 import { type HubView, openHubView } from '../prepare/hub-cache.js'
 import { findExecutable, spawnCommand } from '../spawn-command.js'
 
-/** A lease whose process cannot be seen from where cleanup runs is kept alive by being renewed. */
+/** Time between renewals of a lease whose process cleanup cannot see, in ms. */
 const RENEW_INTERVAL_MS = 10 * 60_000
 
 interface RunOptions {
@@ -96,7 +96,7 @@ async function prepareAll(
   return copies
 }
 
-/** The command's variables: the first path, and each under the name of its dataset. */
+/** The command's variables: the first path, and each path under the name of its dataset. */
 function nameVariables(copies: readonly Copy[]): Readonly<Record<string, string>> {
   return Object.fromEntries([
     ...copies.slice(0, 1).map(({ path }) => ['DSC_DATASET', path]),
@@ -108,7 +108,7 @@ function variableOf(dataset: string): string {
   return `DSC_DATASET_${dataset.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`
 }
 
-/** Runs the command and gives the leases to it, so that what it reads stays even if dsc itself is killed. */
+/** Runs the command and gives it the leases, so that its data stays even if dsc itself is killed. */
 async function runLeased(
   context: CliContext,
   run: {
@@ -135,7 +135,7 @@ async function runLeased(
   await handedOver
 }
 
-/** What becomes of the record neither ends the command nor hides its exit code: leases end with their process. */
+/** A failure of the record neither ends the command nor hides its exit code: leases end with their process. */
 async function forEachLease(
   context: CliContext,
   leaseIds: readonly string[],

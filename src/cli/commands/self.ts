@@ -8,7 +8,7 @@ import type { SchemaAnswer, SelfAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
-/** `dsc self`: what this program is, for bug reports and for scripts that ask before they go on. */
+/** `dsc self`: facts about this program, for bug reports and for scripts that check before they go on. */
 export function selfCommand(context: CliContext): Command {
   return new Command('self')
     .description('say what this dsc is, and where it runs from')
@@ -48,7 +48,7 @@ function describeSelf(version: string): SelfAnswer {
     dsc: 1,
     version,
     program: findOwnCommand().join(' '),
-    folder: dirname(dirname(realpathSync(process.argv[1]!))), // of bin/dsc.js, unpacked or installed
+    folder: dirname(dirname(realpathSync(process.argv[1]!))), // the folder above bin/dsc.js, unpacked or installed
     nodejs: process.versions.node,
     sqlite,
     recordSchema: RECORD_SCHEMA_VERSION,

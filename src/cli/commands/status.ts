@@ -24,7 +24,7 @@ interface StatusOptions {
   readonly dataset?: string
 }
 
-/** More than this is summed up: nobody reads it, and it takes the memory of every copy. */
+/** Maximum number of lines before a summary replaces them: nobody reads more, and it takes the memory of every copy. */
 const MAX_LINES = 200
 
 /** `dsc status`: a live screen on a terminal, a table or JSON elsewhere. */
@@ -92,7 +92,7 @@ async function showLive(
   { filter, theme }: { readonly filter: StatusFilter; readonly theme: ThemeName | undefined },
   context: CliContext,
 ): Promise<void> {
-  // React's development build is slower and keeps a measurement of every render for ever.
+  // React's development build is slower and keeps a measurement of every render forever.
   process.env.NODE_ENV ??= 'production'
   const { RecordReader } = await import('../../cache/status/status-reader.js')
   const { showStatusScreen } = await import('../../tui/start.js')
@@ -104,7 +104,7 @@ async function showLive(
   const closing = new AbortController()
   const actions = new ActionPerformer({ ...context, signal: closing.signal }, records.current)
   try {
-    // A record that cannot be opened at all is a failure of the command; one that goes away later is shown.
+    // A record that cannot be opened at all fails the command; one that goes away later is shown as such.
     await records.current()
     const measure = () => measureOwnNode(config, context.nowMs())
     const clock = { nowMs: context.nowMs, elapsedMs: () => performance.now() }

@@ -55,7 +55,7 @@ function formatVerified(verified: VerifiedDataset): string {
   return lines.join('\n')
 }
 
-/** Throws what failed, else COPY_DAMAGED where damage was found and not repaired. */
+/** Throws the first failure, else COPY_DAMAGED if damage was found and not repaired. */
 function throwProblems(results: readonly VerifiedDataset[]): void {
   const failed = results.flatMap(({ dataset, failure }) => (failure ? [{ dataset, ...failure }] : []))
   if (failed[0]) {

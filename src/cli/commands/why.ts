@@ -12,7 +12,7 @@ import type { CliContext } from '../context.js'
 import { formatExplanation } from '../output/format-explanation.js'
 import { findTerminalWidth } from '../output/text-table.js'
 
-/** `dsc why <dataset>`: why it is here, was evicted or refused; what keeps it; what would go next. */
+/** `dsc why <dataset>`: why it is here, was evicted or refused; what holds it; what would be evicted next. */
 export function whyCommand(context: CliContext): Command {
   return new Command('why')
     .description(
@@ -48,7 +48,7 @@ Examples:
     })
 }
 
-/** The failure that has `word` as its id in the history, if it could be one. */
+/** The failure with `word` as its id in the history, if that can be an id. */
 async function findFailure(context: CliContext, word: string): Promise<RecordEvent | undefined> {
   if (!isFailureId(word)) return undefined
   const [found] = await (await context.openRecord()).listEvents({ failureId: word, limit: 1 })

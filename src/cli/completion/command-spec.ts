@@ -1,15 +1,15 @@
 import type { Argument, Command, Option } from 'commander'
 
-/** What a shell offers for a word. */
+/** The suggestions that a shell offers for a word. */
 export type Candidates =
   | { readonly kind: 'nothing' | 'file' | 'folder' }
-  /** What `dsc completion --list <what>` prints. */
+  /** The output of `dsc completion --list <what>`. */
   | { readonly kind: 'listed'; readonly what: Listed }
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
 
-/** What is asked of dsc itself. */
+/** The kinds of names that completion asks dsc for. */
 export const LISTED = ['datasets', 'nodes', 'tasks', 'leases'] as const
-/** What completion asks dsc for. */
+/** One of those kinds. */
 export type Listed = (typeof LISTED)[number]
 
 /** An option as completion needs it. */
@@ -17,22 +17,22 @@ interface OptionSpec {
   /** With their dashes: `-q`, `--quiet`. */
   readonly flags: readonly string[]
   readonly summary: string
-  /** What its value may be; undefined = it takes none. */
+  /** Suggestions for its value; undefined: it takes none. */
   readonly value: Candidates | undefined
 }
 
 /** A command as completion needs it. */
 export interface CommandSpec {
-  /** `` for dsc itself, `/prepare`, `/dataset/add`. */
+  /** Empty for dsc itself, else `/prepare`, `/dataset/add`. */
   readonly path: string
   readonly summary: string
   readonly options: readonly OptionSpec[]
-  /** What its arguments may be; the last counts for all after it. */
+  /** Suggestions for its arguments; the last applies to all that follow. */
   readonly argument: Candidates
   readonly subcommands: readonly { readonly name: string; readonly summary: string }[]
 }
 
-/** Describes a command and all below it, from what commander knows of them. */
+/** Describes a command and everything below it, from commander's data. */
 export function describeCommands(command: Command, path = ''): CommandSpec[] {
   const { commands } = command
   return [
@@ -66,7 +66,7 @@ function candidatesOf(argument: Argument | undefined): Candidates {
   return argument ? candidatesFor(argument.name(), argument.argChoices) : { kind: 'nothing' }
 }
 
-/** The name of a placeholder says what it is, as in every help text: `<dataset>`, `<file>`, `<dir>`. */
+/** Derives suggestions from a placeholder's name, as in help texts: `<dataset>`, `<file>`, `<dir>`. */
 function candidatesFor(placeholder: string, choices: readonly string[] | undefined): Candidates {
   if (choices) return { kind: 'choice', choices }
   const what = LISTED.find((listed) => placeholder === listed || placeholder === listed.slice(0, -1))
@@ -85,7 +85,7 @@ function firstSentence(text: string): string {
   return text.replace(/\s+/g, ' ').replace(/[.:;] .*$/, '')
 }
 
-/** Flags of each command that take the next word as their value. */
+/** A command's flags that take the next word as their value. */
 export function listValueFlags({ options }: CommandSpec): readonly { flag: string; value: Candidates }[] {
   return options.flatMap(({ flags, value }) => (value ? flags.map((flag) => ({ flag, value })) : []))
 }

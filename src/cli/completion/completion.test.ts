@@ -12,7 +12,7 @@ import { describeCommands } from './command-spec.js'
 import { formatFishCompletion } from './fish.js'
 import { formatZshCompletion } from './zsh.js'
 
-// Real shells are asked, with a `dsc` on their PATH that knows two datasets and notes what it was called with.
+// Asks real shells, with a `dsc` on their PATH that knows two datasets and notes its arguments.
 const root = mkdtempSync(join(tmpdir(), 'dsc-completion-'))
 after(() => rmSync(root, { recursive: true }))
 const called = join(root, 'called')

@@ -1,6 +1,6 @@
 import { type Candidates, type CommandSpec, listValueFlags } from './command-spec.js'
 
-/** Writes the completion script for zsh 5, to be sourced or put into a folder of $fpath as `_dsc`. */
+/** Writes the completion script for zsh 5, to be sourced or saved in a folder of $fpath as `_dsc`. */
 export function formatZshCompletion(commands: readonly CommandSpec[]): string {
   const below = commands.filter(({ path }) => path !== '').map(({ path }) => quote(path))
   const valueFlags = commands.flatMap((command) =>

@@ -9,7 +9,7 @@ import { agentUrls } from '../../model/node.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { type Check, failed, ok, warning } from './check.js'
 
-/** Asks every agent that reports, as a transfer from it would: what cannot be used is read from the source instead. */
+/** Contacts every reporting agent, as a download from it would: an unusable agent means reading from the source. */
 export async function checkAgents(
   config: Config,
   open: () => Promise<Pick<RecordStore, 'listNodes' | 'nowMs'>>,
@@ -41,7 +41,7 @@ export async function checkAgents(
   }
 }
 
-/** Looks at the certificate that this node's agent would show; nothing without `agent.tls`. */
+/** Checks the certificate that this node's agent would present; nothing without `agent.tls`. */
 export async function checkCertificate({ agent }: Config): Promise<Check[]> {
   if (agent.tls === undefined) return []
   const { certFile } = agent.tls

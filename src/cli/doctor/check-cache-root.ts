@@ -8,7 +8,7 @@ import { readFileSystemKind } from '../../platform/file-system-kind.js'
 import { findNearestExisting } from '../../platform/nearest-folder.js'
 import { type Check, errorCodeOf, failed, ok, warning } from './check.js'
 
-/** Checks the folder that holds the copies, or where it would be made. Leaves nothing behind. */
+/** Checks the folder that holds the copies, or the place where it would be created. Leaves nothing behind. */
 export async function checkCacheRoot({ cache }: Config): Promise<Check[]> {
   const { root, policy } = cache
   const folder = await findNearestExisting(root)
@@ -29,10 +29,10 @@ export async function checkCacheRoot({ cache }: Config): Promise<Check[]> {
   ]
 }
 
-/** A download into less than this would be short-lived. */
+/** Fraction of free space below which a download would be short-lived. */
 const MIN_FREE_RATIO = 0.05
 
-/** Judges free space against the policy. */
+/** Compares free space with the limits. */
 export function checkFreeSpace(disk: DiskUsage, minFreeBytes: number): Check {
   const { freeBytes, capacityBytes } = disk
   const detail = `${formatByteSize(freeBytes)} of ${formatByteSize(capacityBytes)} free`
@@ -45,7 +45,7 @@ export function checkFreeSpace(disk: DiskUsage, minFreeBytes: number): Check {
     : ok('free space', detail)
 }
 
-/** Judges free inodes; file systems that make them as needed say 0. */
+/** Judges free inodes; file systems that create them as needed report 0. */
 export function checkInodes({ inodesTotal, inodesFree }: DiskUsage): Check {
   if (inodesTotal === 0) return ok('inodes', 'made as needed')
   const detail = `${inodesFree} of ${inodesTotal} free`
@@ -84,7 +84,7 @@ async function checkWriting(folder: string, state: string): Promise<Check[]> {
   }
 }
 
-/** Neither kind of link is needed: a new version of a dataset takes more space and time without them. */
+/** Neither kind of link is required: without them, a new version of a dataset takes more space and time. */
 async function tryMaking(name: string, make: () => Promise<void>): Promise<Check> {
   try {
     await make()

@@ -12,7 +12,7 @@ import { type Check, errorCodeOf, failed, ok } from './check.js'
 /** Opens the record, which somebody else closes. Rejects with a DscError. */
 type OpenRecord = () => Promise<Pick<RecordStore, 'listDatasets' | 'findHindrance' | 'location'>>
 
-/** Checks that the record can be opened and that SQLite can do its work where the record lies. */
+/** Checks that the record can be opened, and that SQLite works in its place. */
 export async function checkRecord(
   location: RecordLocation,
   open: OpenRecord,
@@ -39,7 +39,7 @@ export async function checkRecord(
   }
 }
 
-/** Reads every page: damage where no command happens to look is found before one does. */
+/** Reads every page, to find damage before a command meets it. */
 function checkPages(path: string): Check {
   const name = 'record integrity'
   const hint =
@@ -74,7 +74,7 @@ async function checkSqliteFolder(
   return [ok('record file system', kind.name), await checkWal(folder)]
 }
 
-/** Writes through one connection and reads through another, in a folder that is removed again. */
+/** Writes through one connection and reads through another, in a temporary folder. */
 async function checkWal(folder: string): Promise<Check> {
   const name = 'record WAL'
   const hint = 'put the record into a writable folder on a local disk'

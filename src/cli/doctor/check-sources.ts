@@ -5,13 +5,13 @@ import { formatDuration } from '../../model/duration.js'
 import type { ListOptions, Source } from '../../sources/source.js'
 import { type Check, failed, ok, skipped, warning } from './check.js'
 
-/** Opens the source of a dataset. It and its listing reject with a DscError. */
+/** Opens the source of a dataset. Opening and listing reject with a DscError. */
 export type OpenSource = (dataset: Dataset) => Promise<Pick<Source, 'list' | 'close'>>
 
 const SOURCE_TIMEOUT_MS = 20_000
 const CLOCK_TIMEOUT_MS = 5_000
 
-/** Lists one key of each dataset, all at once, each in bounded time. */
+/** Lists one key of each dataset, all in parallel, each within a time limit. */
 export async function checkSources(
   datasets: readonly Dataset[],
   open: OpenSource,
@@ -59,7 +59,7 @@ async function findOneKey(
   }
 }
 
-/** S3 refuses requests whose time is off by more; leases of two nodes disagree long before. */
+/** Clock difference above which S3 refuses requests, in ms; leases of two nodes disagree long before. */
 const REFUSED_SKEW_MS = 15 * 60_000
 const NOTICEABLE_SKEW_MS = 30_000
 
@@ -81,7 +81,7 @@ export async function checkClocks(
   )
 }
 
-/** Judges how far this machine's clock is ahead of a server's, in milliseconds. The header counts seconds. */
+/** Judges how far this machine's clock is ahead of a server's, in ms. The header has a resolution of 1 s. */
 export function judgeSkew(name: string, aheadMs: number): Check {
   const offMs = Math.max(0, Math.abs(aheadMs) - 1000)
   if (offMs <= NOTICEABLE_SKEW_MS) return ok(name, 'agrees')
@@ -110,7 +110,7 @@ async function readServerTime(endpoint: string, signal: AbortSignal): Promise<nu
     const timeMs = Date.parse(response.headers.get('date') ?? '')
     return Number.isNaN(timeMs) ? undefined : timeMs
   } catch {
-    // Whether the server can be reached is the source's check; here it only means that there is no time.
+    // The source's own check reports an unreachable server; here it only means that there is no time.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 import type { Check } from './check.js'
 
-/** What to do before anything else: the check that asks for it, and one command or setting. */
+/** The first thing to do: the check that asks for it, and one command or setting. */
 export interface FirstStep {
   readonly check: string
   readonly status: 'failed' | 'warning'
@@ -9,7 +9,7 @@ export interface FirstStep {
 
 /**
  * Chooses what to do first: the earliest failed check, because later ones may only follow from it, else the earliest
- * warning. Undefined where there is nothing to do. Pure.
+ * warning. Undefined if there is nothing to do. Pure.
  */
 export function chooseFirst(checks: readonly Check[]): FirstStep | undefined {
   for (const status of ['failed', 'warning'] as const) {

@@ -54,7 +54,7 @@ test('a cache root that does not exist yet is checked where it will be made, and
 })
 
 test('a cache root that cannot be written is a failure with a hint', async () => {
-  // Root may write anywhere; only /proc refuses everybody.
+  // Root can write anywhere; only /proc refuses everybody.
   const [first] = await checkCacheRoot(await configWith('/proc/dsc'))
   assert.equal(first?.status, 'failed')
   assert.match(first?.hint ?? '', /cache\.root/)

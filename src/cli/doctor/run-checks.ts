@@ -6,7 +6,7 @@ import { type Check, failed, ok, skipped, warning } from './check.js'
 import { checkCacheRoot } from './check-cache-root.js'
 import { checkClocks, checkSources } from './check-sources.js'
 
-/** A server that is away for longer is what the user came to hear. */
+/** How long to wait for the record, in ms: a server that is away for longer is what the user came to find. */
 const RECORD_PATIENCE_MS = 5000
 
 /** Runs every check, in the order in which a new user meets the parts. */
@@ -45,7 +45,7 @@ function checkConfiguration({ filePath, ignoredFile }: Config): Check {
   return warning('configuration', `${found}; ignoring ${path}: ${reason}`, `to use it: --config ${path}`)
 }
 
-/** Those of `dsc dataset add`. A record that does not open has its own check. */
+/** Datasets from `dsc dataset add`. A record that does not open has its own check. */
 async function findAddedDatasets(context: CliContext, config: Config): Promise<readonly Dataset[]> {
   try {
     const added = await (await context.openRecord()).listDatasets()

@@ -1,4 +1,4 @@
-/** Writes rows under each other, columns two spaces apart; no spaces at the end of a line. */
+/** Formats rows in columns two spaces apart, without spaces at the end of a line. */
 export function alignColumns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
   for (const row of rows) {

@@ -3,18 +3,18 @@ import { drawBar, type Glyphs } from '../../tui/view/text/glyphs.js'
 const MIN_BAR_CELLS = 10
 const MAX_BAR_CELLS = 40
 
-/** How a line of progress is drawn. */
+/** How to draw a line of progress. */
 interface ProgressFit {
-  /** 0 to 1; undefined: nobody knows, and there is no bar. */
+  /** 0 to 1; undefined: unknown, and no bar. */
   readonly doneRatio: number | undefined
-  /** Cells of the terminal that may be written, 1 or more. */
+  /** Cells of the terminal to fill at most, 1 or more. */
   readonly width: number
   readonly glyphs: Glyphs
 }
 
 /**
- * Makes a line of progress fit a terminal, with a bar before it. The line's facts stand behind each other, separated by
- * commas, the most important first: those that there is no room for beside a bar of 10 cells are left out.
+ * Fits a line of progress to a terminal, with a bar before it. The line's facts are separated by commas, the most
+ * important first: those that do not fit beside a bar of 10 cells are left out.
  */
 export function fitProgress(line: string, { doneRatio, width, glyphs }: ProgressFit): string {
   if (doneRatio === undefined) return line.slice(0, width)

@@ -11,11 +11,11 @@ import { formatSpan } from '../../tui/view/text/format-cells.js'
 import { cellWidth, fitText } from '../../tui/view/text/text-cells.js'
 import { formatTable, MAX_LINE_CELLS } from './text-table.js'
 
-/** Copies and next victims that people are told of, the newest and the first to go. */
+/** Maximum number of shown copies (the newest) and of next evictions (the first). */
 const MAX_COPIES = 10
 const MAX_VICTIMS = 20
 
-/** Says for people why a dataset is here, is gone, or never came. */
+/** Explains for people why a dataset is here, is gone, or never came. */
 export function formatExplanation(
   explained: DatasetExplanation,
   nowMs: number,
@@ -69,7 +69,7 @@ export function formatExplanation(
   return blocks.join('\n\n').split('\n').map(cutLine).join('\n')
 }
 
-/** When the copy came to be here, or began to. */
+/** When the copy became ready, or was begun. */
 function findArrivalMs({ copy }: CopyExplanation): number {
   return copy.readyAtMs ?? copy.createdAtMs
 }

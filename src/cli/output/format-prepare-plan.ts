@@ -2,7 +2,7 @@ import type { PreparePlan } from '../../cache/prepare/plan-prepare.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 
-/** Writes a plan for people, most important line first. */
+/** Formats a plan for people, most important line first. */
 export function formatPreparePlan(plan: PreparePlan): string {
   const what = `${plan.dataset}: ${formatCount(plan.files, 'file')}, ${formatByteSize(plan.contentBytes)} (at most ${formatByteSize(plan.diskBytes)} on disk)`
   switch (plan.outcome) {

@@ -8,7 +8,7 @@ import { formatTable } from './text-table.js'
 
 const MAX_ROWS = 15
 
-/** Writes a report for people: what it brought, then who waited, what was refused, what lies there, what to change. */
+/** Formats a report for people: savings first, then waits, refusals, unused copies and suggestions. */
 export function formatReport(
   report: Report,
   price: EgressPrice | undefined,

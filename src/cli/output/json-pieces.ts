@@ -1,9 +1,9 @@
-/** Elements of an array in one piece: large enough to be quick, small enough that no piece is. */
+/** Array elements per piece: enough to be fast, few enough that no piece is large. */
 const ELEMENTS_PER_PIECE = 1000
 
 /**
- * The text of `JSON.stringify(data)` in pieces, so that a list of 100,000 copies is never one string. Values of `data`
- * that are iterable are written as lists, and each element is asked for when it is written.
+ * Yields the text of `JSON.stringify(data)` in pieces, so that a list of 100,000 copies is never one string. Iterable
+ * values of `data` become lists; each element is requested when it is written.
  */
 export function* formatJsonPieces(data: unknown): Generator<string> {
   if (!isPlainObject(data)) {

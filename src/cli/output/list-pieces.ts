@@ -1,6 +1,6 @@
 import { type TableColumn, TableShape } from './text-table.js'
 
-/** Lists that are read page by page: in memory at once, or as they come. */
+/** A list read page by page, from memory or on demand. */
 type Pages<Row> = Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>
 
 /** An answer with one list in it, called `name`, in pieces. */
@@ -14,7 +14,7 @@ export async function* formatList<Row>(
   yield ']}\n'
 }
 
-/** `dsc … --ndjson` of a list, in pieces: one answer a line. */
+/** `dsc … --ndjson` for a list, in pieces: one answer per line. */
 export async function* formatLines<Row>(
   pages: Pages<Row>,
   describe: (row: Row) => object,
@@ -28,7 +28,7 @@ export function formatElements<Row>(describe: (row: Row) => unknown): (page: rea
   return (page) => JSON.stringify(page.map(describe)).slice(1, -1)
 }
 
-/** Pieces with commas between them; empty ones are left out. */
+/** Pieces separated by commas; empty ones are left out. */
 export async function* separate<Page>(
   pages: Iterable<Page> | AsyncIterable<Page>,
   format: (page: Page) => string,
@@ -42,14 +42,14 @@ export async function* separate<Page>(
   }
 }
 
-/** What a table in pieces is made of. */
+/** The parts of a table that is written in pieces. */
 interface PagedTable<Row> {
-  /** Reads the rows; called twice, as the first time tells the widths. */
+  /** Reads the rows; called twice, because the first pass measures the widths. */
   readonly read: () => Pages<Row>
   readonly columns: readonly TableColumn[]
   /** A row's text in each column. */
   readonly cells: (row: Row) => readonly string[]
-  /** What is said where there is no row. */
+  /** The text if there are no rows. */
   readonly empty: string
 }
 

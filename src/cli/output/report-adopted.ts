@@ -6,7 +6,7 @@ import type { AdoptAnswer } from '../answers/cache-answers.js'
 import { alignColumns } from './align-columns.js'
 import type { Reporter } from './reporter.js'
 
-/** The result of `dsc adopt`: the copies that the record has now. */
+/** The result of `dsc adopt`: the copies that the record now has. */
 export function reportAdopted(report: Reporter, adopted: readonly Copy[]): void {
   const answer: AdoptAnswer = {
     dsc: 1,

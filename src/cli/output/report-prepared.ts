@@ -6,8 +6,8 @@ import type { LeaseRequest } from '../../model/lease.js'
 import type { Reporter } from './reporter.js'
 
 /**
- * Reports a prepared dataset: its path on stdout (or the folder that HF_HUB_CACHE is to be), or with `--json` the fields
- * that scripts rely on.
+ * Reports a prepared dataset: its path on stdout (or the folder for HF_HUB_CACHE), or with `--json` the fields that
+ * scripts rely on.
  */
 export function reportPrepared(
   report: Reporter,

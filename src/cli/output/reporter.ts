@@ -6,26 +6,29 @@ import { chooseGlyphs } from '../../tui/view/text/glyphs.js'
 import { fitProgress } from './fit-progress.js'
 import { formatJsonPieces } from './json-pieces.js'
 
-/** Where a command's words go: results to stdout, everything else to stderr. */
+/** Where a command's output goes: results to stdout, everything else to stderr. */
 export interface Reporter {
-  /** Whether `--json` was given: results and errors are JSON, progress is silent unless it is JSON lines. */
+  /** Whether `--json` was given: results and errors are JSON; progress is silent unless it is JSON lines. */
   readonly isJson: boolean
-  /** The command's result, printed as it is with `--json`. `formatText` is called only when people read; it returns text without a final newline. */
+  /**
+   * The command's result, printed as is with `--json`. `formatText` is called only if people read the output; it
+   * returns text without a final newline.
+   */
   result(answer: Answer, formatText: () => string): void
-  /** The command's result in pieces, for what is too long to be in memory at once; the last ends the last line. */
+  /** The command's result in pieces, if it is too long to be in memory at once; the last piece ends the last line. */
   stream(pieces: AsyncIterable<string> | Iterable<string>): Promise<void>
   /** A sentence for people, on stderr; silent with `--json` and `--quiet`. */
   note(sentence: string): void
-  /** What whoever uses the result must know of it; here, a note. */
+  /** A sentence that every user of the result must know; here, a note. */
   warn(sentence: string): void
   /**
-   * A line that replaces itself on a terminal, with a bar where `doneRatio` (0 to 1) is given; elsewhere printed every
-   * 10 % or 30 s. `undefined` clears it.
+   * A line that replaces itself on a terminal, with a bar if `doneRatio` (0 to 1) is given; elsewhere printed every 10
+   * % or 30 s. `undefined` clears it.
    */
   progress(line: string | undefined, doneRatio?: number): void
 }
 
-/** Between lines of a log that say how far something is, ms: while it goes on, and while 10 % pass each moment. */
+/** Time between progress lines in a log, in ms: usually, and at least (while 10 % take only a moment). */
 const PLAIN_INTERVAL_MS = 30_000
 const MIN_PLAIN_INTERVAL_MS = 1000
 
@@ -36,7 +39,7 @@ export function createReporter(options: {
   nowMs: () => number
 }): Reporter {
   const isSilent = options.isJson || options.isQuiet
-  let isAtTerminal: boolean | undefined // asked when there is progress: a short command has none, and it costs 4 ms
+  let isAtTerminal: boolean | undefined // asked at the first progress: it costs 4 ms, and short commands have none
   const glyphs = chooseGlyphs(process.env)
   let isLineOpen = false
   let lastPlain = { atMs: Number.NEGATIVE_INFINITY, tenths: 0 }

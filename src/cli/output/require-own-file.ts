@@ -2,12 +2,12 @@ import { open, writeFile } from 'node:fs/promises'
 import { DscError } from '../../failure/dsc-error.js'
 import { asUsageError } from '../arguments/as-usage-error.js'
 
-/** What a result of dsc carries among its first bytes, by which it is known as one. */
+/** The mark among the first bytes of a file that shows it is a result of dsc. */
 type ResultMark = 'dsc.mem.plan' | 'dsc.mem.profile' | 'dsc.exchange.plan' | 'dsc.exchange.link' | '<svg'
 
 const HEAD_BYTES = 1024
 
-/** Lets a result replace an earlier result of its kind, and nothing else: CONFIRMATION_REQUIRED names what is there. */
+/** Lets a result replace only an earlier result of its kind; CONFIRMATION_REQUIRED names any other file. */
 export async function requireOwnFile(path: string | undefined, mark: ResultMark): Promise<void> {
   const head = path === undefined ? undefined : await readHead(path)
   if (head === undefined || head === '' || head.includes(mark)) return
@@ -20,7 +20,7 @@ export async function requireOwnFile(path: string | undefined, mark: ResultMark)
   )
 }
 
-/** Writes a result as JSON to where the user asked for it; USAGE where that cannot be. */
+/** Writes a result as JSON to the user's path; USAGE if that is not possible. */
 export async function writeResult(path: string, result: object): Promise<void> {
   const refused = {
     message: `cannot write ${path}`,
@@ -29,7 +29,7 @@ export async function writeResult(path: string, result: object): Promise<void> {
   await asUsageError(refused, () => writeFile(path, `${JSON.stringify(result, undefined, 1)}\n`))
 }
 
-/** The first bytes of a file; undefined where there is no regular file that can be read. */
+/** The first bytes of a file; undefined if there is no readable regular file. */
 async function readHead(path: string): Promise<string | undefined> {
   try {
     await using file = await open(path)
@@ -37,6 +37,6 @@ async function readHead(path: string): Promise<string | undefined> {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
     return buffer.toString('utf8', 0, bytesRead)
   } catch {
-    return undefined // what is wrong with it, writing will say
+    return undefined // writing it will report the problem
   }
 }

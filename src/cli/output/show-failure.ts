@@ -2,15 +2,15 @@ import { DscError, describeFailure, FAILURES, isDscError } from '../../failure/d
 import type { ErrorAnswer } from '../../failure/failure-answer.js'
 import { redactText } from '../../failure/redact.js'
 
-/** What a failed command leaves behind: text for stderr and the exit code of the published table. */
+/** The outcome of a failed command: text for stderr, and an exit code from the published table. */
 interface ShownFailure {
   readonly text: string
   readonly exitCode: number
 }
 
 /**
- * Turns whatever a command threw into words. A DscError is the user's to solve: message and hint.
- * Anything else is a bug of ours: its stack is shown, with exit code 1.
+ * Formats anything that a command threw. A DscError is the user's to solve: message and hint. Anything else is a bug of
+ * ours: its stack is shown, with exit code 1.
  */
 export function showFailure(thrown: unknown, { isJson }: { readonly isJson: boolean }): ShownFailure {
   const error = isLostFolder(thrown) ? explainLostFolder(thrown) : thrown
@@ -38,7 +38,7 @@ function formatAnswer(error: ErrorAnswer['error']): string {
   return JSON.stringify(answer)
 }
 
-/** Whatever resolves a path in a working folder that was deleted fails so. */
+/** Recognizes the error of resolving a path when the working folder was deleted. */
 function isLostFolder(error: unknown): boolean {
   const { syscall, code } = (error ?? {}) as NodeJS.ErrnoException
   return syscall === 'uv_cwd' && code === 'ENOENT'

@@ -18,21 +18,21 @@ import { formatElements, formatLines, separate } from './list-pieces.js'
 import { copyCells, formatAfterCopies, formatNodes, holdingCells, NO_COPIES } from './status-table.js'
 import { type TableColumn, TableShape } from './text-table.js'
 
-/** What a status is written from: few numbers at once, copies page by page. */
+/** The source of a status: a few numbers at once, copies page by page. */
 interface StatusSupply {
   readonly record: RecordStore
   readonly filter: StatusFilter
   readonly summary: StatusSummary
 }
 
-/** What the text is written from: the same, as far as it is needed. */
+/** The source of the text: the same, as far as it is needed. */
 interface TextSupply {
   readonly record: Pick<RecordStore, 'listCopies'>
   readonly filter: StatusFilter
   readonly summary: Pick<StatusSummary, 'takenAtMs' | 'nodes' | 'layouts' | 'transfers' | 'waits'>
 }
 
-/** `dsc status --json` in pieces: what `describeStatus` says, in the memory of one page of copies and of who holds what. */
+/** `dsc status --json` in pieces: as `describeStatus`, in the memory of one page of copies and the holdings. */
 export async function* formatStatusJson(supply: StatusSupply): AsyncGenerator<string> {
   const { record, filter, summary } = supply
   const empty = { recordLocation: record.location, copies: [], leases: [] }
@@ -52,7 +52,7 @@ export async function* formatStatusJson(supply: StatusSupply): AsyncGenerator<st
   yield `],"events":${JSON.stringify(described.events)}}\n`
 }
 
-/** `dsc status --ndjson` in pieces: one answer a line, whose `type` says what it is. */
+/** `dsc status --ndjson` in pieces: one answer per line, whose `type` names its kind. */
 export async function* formatStatusLines(supply: StatusSupply): AsyncGenerator<string> {
   const { record, filter, summary } = supply
   yield* formatLines([summary.nodes], (node) => ({ type: 'node', ...describeNode(node) }))
@@ -66,8 +66,8 @@ export async function* formatStatusLines(supply: StatusSupply): AsyncGenerator<s
 }
 
 /**
- * `dsc status` without a terminal of its own, in pieces: nodes, copies, who holds what, stripes and downloads, one
- * table each. The copies are read twice, the first time for the widths of the columns.
+ * `dsc status` outside its live screen, in pieces: nodes, copies, who holds what, stripes and downloads, one table
+ * each. Reads the copies twice, the first time for the widths of the columns.
  */
 export async function* formatStatusText(
   supply: TextSupply,

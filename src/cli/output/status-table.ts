@@ -12,16 +12,16 @@ import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/form
 import { formatTable } from './text-table.js'
 import { formatTransfers, formatWaits } from './transfer-tables.js'
 
-/** Rows of a summary, for each of its tables: a page and a half of each, 200 lines in all. */
+/** Maximum number of rows of each table in a summary: a page and a half each, 200 lines in total. */
 export const MAX_ROWS = { nodes: 60, datasets: 90, layouts: 12, transfers: 12, waits: 6 } as const
 
-/** Lines of a status that lists every copy, about. */
+/** Approximate number of lines of a status that lists every copy. */
 export function countStatusLines(summary: StatusSummary, datasets: number): number {
   const { nodes, copies, layouts, transfers, waits } = summary
   return nodes.length + datasets + copies + layouts.length + transfers.length + waits.length + 12
 }
 
-/** `dsc status` of more than people read: the fullest nodes, the datasets used last with their nodes, what is missing. */
+/** A `dsc status` too long to read in full: the fullest nodes, the last used datasets by node, missing stripes. */
 export function formatSummary(
   summary: StatusSummary,
   datasets: DatasetSummaries,
@@ -93,10 +93,10 @@ function formatDatasets(datasets: readonly DatasetSummary[], nowMs: number, tota
   return formatTable(columns, rows, totalWidth)
 }
 
-/** What stands in the place of the table of copies where there are none. */
+/** Replaces the table of copies if there are no copies. */
 export const NO_COPIES = 'No copies.'
 
-/** The tables of `dsc status` that follow that of the copies. */
+/** The tables of `dsc status` after the table of copies. */
 export function formatAfterCopies(
   {
     takenAtMs,
@@ -159,7 +159,7 @@ export function formatNodes(
   return formatTable(columns, rows, totalWidth)
 }
 
-/** Who is guaranteed how much of each node, and who takes it. Empty where no node has shares. */
+/** The guaranteed shares of each node, and their use. Empty if no node has shares. */
 function formatShares(nodes: readonly NodeStatus[], totalWidth: number | undefined): string {
   const columns = [
     { title: 'SHARE', minWidth: 12 },
@@ -202,7 +202,7 @@ export function copyCells(
   ]
 }
 
-/** Nodes × datasets: who holds what. `*` is in use, a share is what is there so far. */
+/** Nodes × datasets: who holds what. `*` means in use; a percentage, how much is there so far. */
 function formatHoldings(rows: readonly (readonly string[])[], totalWidth: number | undefined): string {
   const columns = [
     { title: 'HELD', minWidth: 12 },
@@ -212,7 +212,7 @@ function formatHoldings(rows: readonly (readonly string[])[], totalWidth: number
   return formatTable(columns, rows, totalWidth)
 }
 
-/** The row of each dataset among `copies` in the table of who holds what. */
+/** The rows, one per dataset in `copies`, of the table of who holds what. */
 export function holdingCells(copies: readonly CopyUse[]): readonly (readonly string[])[] {
   return listHoldings(copies).map(({ dataset, nodes }) => [
     dataset,

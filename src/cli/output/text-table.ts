@@ -5,18 +5,18 @@ import { cellWidth, fitText, withoutControls } from '../../tui/view/text/text-ce
 export interface TableColumn {
   readonly title: string
   readonly align?: 'left' | 'right'
-  /** The column may be cut down to so many cells; without it every cell is shown whole. */
+  /** Cells to which the column can be cut; without it, every cell is shown whole. */
   readonly minWidth?: number
-  /** The column is left out where every cell of it is `-`. */
+  /** Omits the column if all of its cells are `-`. */
   readonly isLeftOutWhereEmpty?: boolean
-  /** The column with the highest number is left out first where even cut columns do not fit. */
+  /** If even the cut columns do not fit, the column with the highest number is dropped first. */
   readonly dropOrder?: number
 }
 
 const GAP = 2
 
 /**
- * Writes rows under titles, columns two spaces apart. On a terminal of `totalWidth` cells long texts are cut;
+ * Formats rows under titles, in columns two spaces apart. On a terminal of `totalWidth` cells, long texts are cut;
  * `undefined` (a pipe, a file) cuts nothing. Numbers are never cut.
  */
 export function formatTable(
@@ -30,7 +30,7 @@ export function formatTable(
   return [table.titles, ...rows].map(formatRow).join('\n')
 }
 
-/** The widths of a table whose rows are not all in memory: each is measured, then each is written. */
+/** The widths of a table whose rows are not all in memory: measure each row first, then write each. */
 export class TableShape {
   readonly titles: readonly string[]
   readonly #columns: readonly TableColumn[]
@@ -71,13 +71,13 @@ export class TableShape {
   }
 }
 
-/** No line is longer where nobody asked for all: it is cut rather than wrapped by whatever shows it. */
+/** Maximum line length unless everything was requested: dsc cuts a line before a terminal or pager wraps it. */
 export const MAX_LINE_CELLS = 200
 
-/** Of a terminal that says nothing, or 0: nobody has told it, as under `expect` and in some containers. */
+/** For a terminal that reports no width, or 0, as under `expect` and in some containers. */
 const DEFAULT_CELLS = 80
 
-/** Cells of the terminal that stdout is, or undefined where nothing should be cut. */
+/** The width of stdout's terminal in cells; undefined if nothing should be cut. */
 export function findTerminalWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns || DEFAULT_CELLS : undefined
 }

@@ -5,7 +5,7 @@ import { formatReader, formatWay } from '../../tui/view/lists/transfer-rows.js'
 import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
 import { formatTable } from './text-table.js'
 
-/** What is being staged, by whom, and who reads it while it comes. */
+/** The downloads, their stagers, and the readers during the download. */
 export function formatTransfers(
   transfers: readonly TransferStatus[],
   totalWidth: number | undefined,
@@ -34,7 +34,7 @@ export function formatTransfers(
   return [formatTable(columns, rows, totalWidth), ...read].join('\n')
 }
 
-/** Who waits for what; of a refusal the first line, which says what was needed. */
+/** Waiting tasks; for a refusal, its first line, which says how much was needed. */
 export function formatWaits(
   waits: readonly WaitStatus[],
   nowMs: number,

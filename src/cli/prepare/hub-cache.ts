@@ -16,7 +16,7 @@ export function requireRepository(dataset: Dataset): HubUrl {
   })
 }
 
-/** What the hub's own clients find these copies by, until `close`. */
+/** Lets the hub's own clients find these copies, until `close`. */
 export interface HubView {
   readonly variables: Readonly<Record<string, string>>
   close(): void
@@ -25,9 +25,9 @@ export interface HubView {
 const NOTHING: HubView = { variables: {}, close() {} }
 
 /**
- * Puts the repositories among prepared copies where the hub's own clients look (HF_HUB_CACHE). Of models they ask
- * nothing then (HF_HUB_OFFLINE); for datasets they ask a hub even so, and get one that has these copies alone
- * (HF_ENDPOINT). Neither, where the caller has set HF_HUB_OFFLINE.
+ * Puts the repositories among prepared copies where the hub's own clients look (HF_HUB_CACHE). For models, the clients
+ * then send no requests (HF_HUB_OFFLINE); for datasets they still ask a hub, and get one that has only these copies
+ * (HF_ENDPOINT). Does neither if the caller has set HF_HUB_OFFLINE.
  */
 export async function openHubView(
   root: string,

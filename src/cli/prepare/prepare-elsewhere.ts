@@ -10,17 +10,17 @@ import type { NodeOutcomeAnswer, PreparedNodesAnswer } from '../answers/cluster-
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
-/** What agents are to stage. */
+/** A dataset for agents to stage, and how. */
 export interface NodesRequest {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
   readonly isPrefetch?: boolean
-  /** Stands above each node's own limit. */
+  /** Overrides each node's own limit. */
   readonly bandwidthBytesPerSecond?: number
 }
 
-/** `dsc prepare --nodes` and `--all`: has agents stage side by side, and shows how each of them is doing. */
+/** `dsc prepare --nodes` and `--all`: asks agents to stage in parallel, and shows the progress of each. */
 export async function prepareManyNodes(
   context: CliContext,
   request: NodesRequest & { readonly nodes: readonly string[] | undefined },
@@ -45,7 +45,7 @@ export async function prepareManyNodes(
   throwFailures(outcomes)
 }
 
-/** One line that says how each node is doing. */
+/** One line with the progress of each node. */
 export function showNodes(context: CliContext, dataset: string) {
   const steps = new Map<string, string>()
   return (node: string, progress: PrepareProgress) => {
@@ -55,7 +55,7 @@ export function showNodes(context: CliContext, dataset: string) {
   }
 }
 
-/** Throws when a node failed: NODES_FAILED, or what failed where only one was asked. */
+/** Throws if a node failed: NODES_FAILED, or the failure itself if only one node was asked. */
 export function throwFailures(outcomes: readonly NodeOutcome[]): void {
   const failed = outcomes.filter((outcome) => outcome.outcome === 'failed')
   if (failed.length === 0) return
@@ -70,7 +70,7 @@ export function throwFailures(outcomes: readonly NodeOutcome[]): void {
   )
 }
 
-/** `dsc prepare --remote`: true when the dataset is used where it lies, on another node. */
+/** `dsc prepare --remote`: true if the dataset is used in its place, on another node. */
 export async function prepareRemotely(
   context: CliContext,
   dataset: Dataset,
@@ -110,13 +110,13 @@ function describeStep(progress: PrepareProgress): string {
   }
 }
 
-/** What became of the prepare on one node. */
+/** The outcome on one node, as an answer. */
 export function describeOutcome(outcome: NodeOutcome, lease: LeaseRequest): NodeOutcomeAnswer {
   if (outcome.outcome === 'ready') return describePreparedCopy(outcome.prepared, lease)
   return { node: outcome.node, error: describeFailure(outcome.error) }
 }
 
-/** What became of the prepare on one node, as a row of the table. */
+/** The outcome on one node, as a row of the table. */
 export function outcomeColumns(outcome: NodeOutcome): readonly string[] {
   if (outcome.outcome === 'failed') return [outcome.node, 'failed', outcome.error.message]
   const { copy, downloaded } = outcome.prepared

@@ -12,7 +12,7 @@ import {
   throwFailures,
 } from './prepare-elsewhere.js'
 
-/** `dsc prepare --stripe`: has agents stage a share each; this node's share is the path that a job reads here. */
+/** `dsc prepare --stripe`: asks agents to stage one stripe each; a job here reads the path of this node's stripe. */
 export async function prepareStriped(
   context: CliContext,
   request: NodesRequest & { readonly nodes: readonly string[] },
@@ -44,7 +44,7 @@ export async function prepareStriped(
   throwFailures(outcomes)
 }
 
-/** One line for each stripe: `1/3`, its node, its path or what failed. */
+/** One line for each stripe: `1/3`, its node, and its path or failure. */
 export function formatStripes(outcomes: readonly NodeOutcome[], nodes: readonly string[]): string {
   return alignColumns(
     outcomes.map((outcome) => [
@@ -54,7 +54,7 @@ export function formatStripes(outcomes: readonly NodeOutcome[], nodes: readonly 
   )
 }
 
-/** What became of every stripe. */
+/** The outcome of every stripe. */
 export function describeStripes(
   outcomes: readonly NodeOutcome[],
   { nodes, lease }: { readonly nodes: readonly string[]; readonly lease: LeaseRequest },
@@ -65,7 +65,7 @@ export function describeStripes(
   }))
 }
 
-/** Files and bytes of the version that are there: a node with a whole copy has the others' stripes as well. */
+/** Files and bytes of the version that are there: a node with a whole copy has the other nodes' stripes, too. */
 export function countPrepared(copies: readonly Pick<Copy, 'files' | 'contentBytes' | 'stripe'>[]) {
   const whole = copies.find(({ stripe }) => stripe === undefined)
   const counted = whole ? [whole] : copies

@@ -2,12 +2,12 @@ import { DscError, describeFailure } from '../../failure/dsc-error.js'
 import type { NotPreparedAnswer } from '../answers/cluster-answers.js'
 import type { CliContext } from '../context.js'
 
-/** After the deadline a command has this long to put things in order, ms; then it is not waited for. */
+/** How long a command may clean up after the deadline, in ms, before it is abandoned. */
 const ORDER_MS = 3000
 
 /**
- * Runs `work` with a context whose signal aborts at the deadline. Rejects with DEADLINE_PASSED then, at the latest
- * three seconds after it, whatever `work` does.
+ * Runs `work` with a context whose signal aborts at the deadline. Rejects with DEADLINE_PASSED then, at most three
+ * seconds after the deadline, no matter what `work` does.
  */
 export async function runWithinDeadline(
   context: CliContext,
@@ -38,8 +38,8 @@ export async function runWithinDeadline(
 }
 
 /**
- * For a Slurm prolog, where a failed command would take the node out of service: failures are told, and the exit
- * code is 0 all the same.
+ * For a Slurm prolog, where a failed command would take the node out of service: reports failures, but exits with 0 all
+ * the same.
  */
 export async function runAsProlog(
   context: CliContext,
@@ -53,7 +53,7 @@ export async function runAsProlog(
     process.stderr.write(`dsc: ${dataset} is not staged, the job starts without it: ${error.message}\n`)
     const answer: NotPreparedAnswer = { dsc: 1, dataset, path: null, error: describeFailure(error) }
     context.report.result(answer, () => '')
-    // Something may still wait for a server that does not answer; nothing is worth waiting for any more.
+    // Something may still wait for a server that does not answer, but nothing is worth waiting for any more.
     process.exit(0)
   }
 }

@@ -2,8 +2,8 @@ import { createInterface } from 'node:readline/promises'
 import { DscError } from '../../failure/dsc-error.js'
 
 /**
- * Asks before something is deleted. `--yes` answers beforehand; without a terminal nobody can answer, so the
- * command fails with CONFIRMATION_REQUIRED instead of guessing.
+ * Asks before something is deleted. `--yes` answers beforehand; without a terminal nobody can answer, so the command
+ * fails with CONFIRMATION_REQUIRED instead of guessing.
  */
 export async function confirm(
   question: string,

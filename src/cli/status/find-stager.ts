@@ -2,12 +2,12 @@ import { readFileSync, statSync } from 'node:fs'
 import type { PlacedLease } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
 
-/** The process to stop a staging by, or why there is none that could be stopped from here. */
+/** The process to kill to stop a download, or why that is impossible from here. */
 type Stager = { readonly pid: number } | { readonly obstacle: string }
 
 /**
- * Finds who stages under this lease: only a `dsc prepare` of this user on this machine can be stopped without taking
- * something else along, or the screen's own staging. Agents, gateways and trainers go on with other work.
+ * Finds who stages under this lease. Only two kinds can be stopped without collateral damage: a `dsc prepare` of this
+ * user on this machine, and the screen's own download. Agents, gateways and trainers have other work to do.
  */
 export function findStager(lease: PlacedLease | undefined): Stager {
   if (!lease)

@@ -11,19 +11,19 @@ import type { StatusActions } from '../../tui/status-actions.js'
 import type { CliContext } from '../context.js'
 import { findStager } from './find-stager.js'
 
-/** The screen's own lease on what it stages lives so long where nobody can see whether the screen does, ms. */
+/** Life of the screen's own lease on a download where nobody can see whether the screen still runs, in ms. */
 const LEASE_MS = 24 * 3_600_000
 
-/** What the keys of `dsc status` do, by the same use cases as the commands. */
+/** The actions behind the keys of `dsc status`, by the same use cases as the commands. */
 export class ActionPerformer implements StatusActions {
   readonly #context: CliContext
   readonly #openRecord: () => Promise<RecordStore>
   readonly #user: string
   readonly #underWay = new Set<Promise<void>>()
-  /** What ends the screen's own stagings, by dataset. */
+  /** Stops the screen's own downloads, by dataset. */
   readonly #preparing = new Map<string, AbortController>()
 
-  /** `openRecord` gives the record that the screen reads; the signal of `context` aborts what is under way. */
+  /** `openRecord` returns the record that the screen reads; the signal of `context` aborts actions under way. */
   constructor(context: CliContext, openRecord: () => Promise<RecordStore>) {
     this.#context = context
     this.#openRecord = openRecord
@@ -119,7 +119,7 @@ export class ActionPerformer implements StatusActions {
     const signal = AbortSignal.any([this.#context.signal, stopping.signal])
     const cache = await this.#openCache()
     const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
-    // Nobody uses it yet: the lease is this screen's, and ends when the copy is there.
+    // Nobody uses the copy yet: the lease is this screen's, and ends when the copy is there.
     const lease = {
       task: `${this.#user}@${hostname()}:status`,
       holder: holdByThisProcess(),

@@ -2,17 +2,17 @@ import { stat } from 'node:fs/promises'
 import { DscError } from '../../failure/dsc-error.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 
-/** A record that may go away and come back while a command looks at it for hours. */
+/** A record that can go away and come back while a command watches it for hours. */
 interface RecordSource {
-  /** The open record; opens it anew after `discard` or when its file was replaced. Rejects while it is gone. */
+  /** The open record; reopens it after `discard` or when its file was replaced. Rejects while it is gone. */
   current(): Promise<RecordStore>
-  /** Closes the record: what it said last was a failure. */
+  /** Closes the record, because its last answer was a failure. */
   discard(): Promise<void>
 }
 
 /**
- * `filePath`: the file of a record in SQLite. An open database goes on reading a file that was deleted or
- * replaced, and opening a missing one would make an empty record: both are looked at first.
+ * `filePath`: the file of a SQLite record. An open database keeps reading a deleted or replaced file, and opening a
+ * missing one would create an empty record: check for both first.
  */
 export function createRecordSource(
   openRecord: () => Promise<RecordStore>,
@@ -40,7 +40,7 @@ export function createRecordSource(
     }
     return open.record
   }
-  // Two who ask at once must not open two.
+  // Two concurrent callers must not open two.
   let finding: Promise<RecordStore> | undefined
   return {
     current() {

@@ -1,10 +1,10 @@
 import { quoteForSystemd } from './cleanup-units.js'
 
-/** A systemd service for the agent. `dsc` are the words that start dsc, `config` is the path of dsc.yaml. */
+/** A systemd service for the agent. `dsc`: the words that start dsc; `config`: the path of dsc.yaml. */
 export function formatAgentUnit(options: {
   readonly dsc: readonly string[]
   readonly config: string | undefined
-  /** As whom it runs. */
+  /** The user that it runs as. */
   readonly user: string
 }): string {
   const { dsc, config, user } = options

@@ -1,8 +1,8 @@
-/** What a timer runs: this installation's `dsc cleanup`, on the cache that `dsc cleanup` would clean up here and now. */
+/** The job of a timer: this installation's `dsc cleanup`, on the cache that it would clean up here and now. */
 export interface CleanupCall {
   /** The words that start dsc. */
   readonly dsc: readonly string[]
-  /** The dsc.yaml that counts here; without one the cache is that of the user. */
+  /** The dsc.yaml in effect here; without one, the cache is the user's. */
   readonly config: string | undefined
   readonly user: string
 }
@@ -12,11 +12,11 @@ export function formatCron(call: CleanupCall): string {
   const command = wordsOf(call)
     .map((word) => (/[^\w@:,./+=-]/.test(word) ? `'${word.replaceAll("'", `'\\''`)}'` : word))
     .join(' ')
-    .replaceAll('%', '\\%') // to cron a bare % ends the line
+    .replaceAll('%', '\\%') // in cron, a bare % ends the line
   return `# /etc/cron.d/dsc: keeps the dataset cache of this node in order\n*/10 * * * * ${userOf(call)} ${command} > /dev/null\n`
 }
 
-/** A service and a timer for systemd, in the order of the two files they are to be put into. */
+/** A service and a timer for systemd, in the order of their two files. */
 export function formatSystemd(call: CleanupCall): string {
   const user = userOf(call)
   return `# /etc/systemd/system/dsc-cleanup.service
@@ -45,7 +45,7 @@ WantedBy=timers.target
 `
 }
 
-/** A word of ExecStart=, which knows quotes and takes `%` for its own. */
+/** A word of ExecStart=, which supports quotes and interprets `%`. */
 export function quoteForSystemd(word: string): string {
   const text = word.replaceAll('%', '%%').replaceAll('$', '$$$$')
   return /[^\w@:,./+=%$-]/.test(text) ? `"${text.replaceAll(/["\\]/g, '\\$&')}"` : text
@@ -56,7 +56,7 @@ function wordsOf({ dsc, config }: CleanupCall): readonly string[] {
   return [...dsc, 'cleanup', '--quiet', ...given]
 }
 
-/** A cache of all users is root's to clean up. */
+/** Root cleans up a cache that all users share. */
 function userOf({ config, user }: CleanupCall): string {
   return config === undefined ? user : 'root'
 }
