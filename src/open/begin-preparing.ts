@@ -6,22 +6,22 @@ import type { Copy } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import { identifyProcess } from '../platform/processes.js'
 
-/** Pauses before a staging that failed is tried again, ms: the first, and the longest. */
+/** Pauses before a failed download is retried, in ms: the first, and the longest. */
 const RETRY_MS = { first: 1000, longest: 30_000 }
 
-/** A dataset on its way to this node, leased to this process. */
+/** A dataset that is being prepared on this node, leased to this process. */
 export interface Preparing {
   readonly cache: Cache
   readonly dataset: Dataset
   /** The copy, once it is ready. */
   readonly prepared: Promise<Copy>
-  /** From now on a failure that may pass, such as a store that is away, is told and tried again. */
+  /** From now on, reports failures that may pass, such as an unreachable source, and retries. */
   keepTrying(): void
-  /** Stops what is still going on and ends the lease; a process that dies without ends it too. */
+  /** Stops all work under way and ends the lease; if the process dies first, the lease ends as well. */
   release(): Promise<void>
 }
 
-/** Begins to bring a dataset here, or to wait for whoever does. */
+/** Starts to prepare a dataset on this node, or to wait for the process that already does. */
 export async function beginPreparing(
   context: Surroundings,
   target: string,
@@ -74,7 +74,7 @@ export async function beginPreparing(
     }
   }
   const prepared = prepare()
-  prepared.catch(() => {}) // whoever asks for it hears of it
+  prepared.catch(() => {}) // the caller that awaits it gets the error
   return {
     cache,
     dataset,

@@ -4,7 +4,7 @@ import { DueWaits } from '../cache/arrivals/due-waits.js'
 import type { Arrivals, Wanted } from '../feed/sources/arriving-source.js'
 import type { Copy } from '../model/copy.js'
 
-/** The files of a copy that is being staged, as a feed sees them; numbers are those of the feed's table. */
+/** The files of a copy that is being staged, as a feed sees them; their numbers are those of the feed's table. */
 export class CopyArrivals implements Arrivals {
   readonly #copy: Copy
   readonly #keyOf: (file: number) => string
@@ -13,7 +13,7 @@ export class CopyArrivals implements Arrivals {
   readonly #reader = new ArrivingReader(`the feed of process ${process.pid}`, (key) => this.#noteSpoilt(key))
   readonly #waits = new DueWaits()
   readonly #closing = new AbortController()
-  /** Resolves when the staging is over, with what it failed with. */
+  /** Resolves when the download is over; with the reason if it failed. */
   readonly #over: Promise<string | undefined>
   #failure: string | undefined
   #isOver = false
@@ -22,7 +22,7 @@ export class CopyArrivals implements Arrivals {
   constructor(options: {
     readonly copy: Copy
     readonly keyOf: (file: number) => string
-    /** 1 for each file that is here; filled in. */
+    /** 1 for each file that is here; updated in place. */
     readonly here: Uint8Array
     /** The copy when it is ready; it must be of the same version. */
     readonly prepared: Promise<Copy>
@@ -61,7 +61,7 @@ export class CopyArrivals implements Arrivals {
   async waitFor(wanted: Wanted, signal: AbortSignal = this.#closing.signal): Promise<boolean> {
     const file = typeof wanted === 'number' ? wanted : wanted.file
     if (this.#isOver) return this.isHere(file)
-    // Ranges are few bytes of a part that is begun anyway: all of them are fetched next.
+    // Ranges are a few bytes of a part that is started anyway: fetch all of them next.
     const turn = typeof wanted === 'number' ? this.#waits.begin() : undefined
     const outcome = await this.#reader
       .awaitAsked(this.#copy, this.#askedOf(wanted), { signal, turn })
@@ -71,7 +71,7 @@ export class CopyArrivals implements Arrivals {
       })
       .finally(() => turn?.end())
     if (outcome === 'there' && typeof wanted === 'number') this.#here[file] = 1
-    if (outcome === 'gone') await this.#over // it is being published, or has been given up
+    if (outcome === 'gone') await this.#over // it is being published, or was given up
     return this.isHere(file) || (outcome === 'there' && typeof wanted !== 'number')
   }
 

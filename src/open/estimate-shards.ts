@@ -6,17 +6,17 @@ import { readFirstMembers } from '../samples/read-shard-members.js'
 import { MIN_ASKED_BYTES, MIN_MEMBER_BYTES } from './list-arriving-shards.js'
 import { openRangeReader, type RangeReader, type ReadObject } from './open-range-reader.js'
 
-/** Members whose headers are read, and shards that may be empty before one with members. */
+/** Number of members whose headers are read, and of shards that may be empty before one with members. */
 const LOOKED_AT = 32
 
-/** What is likely to be in shards, by the first members of one. */
+/** The likely contents of shards, judged by the first members of one. */
 export interface ShardEstimate {
   readonly samples: number
-  /** Headers that a feed would ask for; undefined: it would not, for they are most of the shards. */
+  /** Number of headers that a feed would request; undefined: none, because they make up most of the shards. */
   readonly headers: number | undefined
 }
 
-/** Estimates what shards hold by the headers of the first 32 members of the first that has any; all 0 where none has. */
+/** Estimates the contents of shards from the first 32 members of the first non-empty one; all 0 without any. */
 export async function estimateShards(
   context: Surroundings,
   dataset: Dataset,
@@ -45,7 +45,7 @@ export async function estimateShards(
   }
 }
 
-/** The first members of the first of these shards that is neither empty nor damaged at its beginning. */
+/** The first members of the first of these shards that is neither empty nor damaged at its start. */
 async function findMembers(shards: readonly ReadObject[], reader: RangeReader) {
   for (const shard of shards) {
     const read = (offset: number, length: number) => reader.read(shard, offset, length)

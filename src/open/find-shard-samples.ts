@@ -17,11 +17,11 @@ import { HEADERS_AT_ONCE, listArrivingShards } from './list-arriving-shards.js'
 import { openRangeReader } from './open-range-reader.js'
 import { findHolders, findInRoot, isAlone, keepInRoot } from './shared-tables.js'
 
-/** Stands for the way in which lists are made: those that were made in another way are not used. */
+/** Version of the method by which lists are made: lists made by another method are not used. */
 const METHOD = 'dsc shard samples 3'
-/** How long other nodes' lists are waited for before one is begun here, ms; without other nodes it is not. */
+/** How long to wait for other nodes' lists before making one here, in ms; without other nodes, not at all. */
 const AGENTS_FIRST_MS = 1000
-/** How often other nodes are asked for a list, ms; and how often those that are making one. */
+/** How often to ask other nodes for a list, in ms; and how often to ask those that are making one. */
 const ASK_AGAIN_MS = 500
 const ASK_LISTING_MS = 50
 
@@ -31,15 +31,15 @@ interface ComingShards {
   readonly request: FeedRequest
   /** Paths are bytes, relative to the split. */
   readonly shards: readonly FolderFile[]
-  /** What the manifest says of each. */
+  /** The manifest's entry for each shard. */
   readonly entries: readonly ManifestEntry[]
   readonly arrivals: CopyArrivals
   readonly pathOf: (file: number) => string
 }
 
 /**
- * The samples of tar shards that are still coming. A list is made once for a version: one that this node or an agent of
- * another has kept is taken, else it is made of the shards' headers. Undefined when the shards will not come.
+ * The samples of tar shards that are still downloading. A list is made once per version: takes the one kept by this
+ * node or by another node's agent, else makes it from the shards' headers. Undefined if the shards will not come.
  */
 export async function findShardSamples(
   context: Surroundings,
@@ -53,7 +53,7 @@ export async function findShardSamples(
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
   const agents = await findAgents(context, coming, { stamp, signal })
-  // An agent that has it, or all the shards, saves the store the questions for headers.
+  // An agent with the list, or with all the shards, spares the source the requests for headers.
   const early = await agents.askEarly()
   if (early) return keepEverywhere(coming, stamp, early)
   const made = makeList(context, coming, signal)
@@ -68,14 +68,14 @@ export async function findShardSamples(
   }
 }
 
-/** What a list is of. */
+/** The subject of a list. */
 interface ListedShards {
   readonly version: string
   readonly split: string | undefined
   readonly shards: readonly FolderFile[]
 }
 
-/** The list that this user, or a feed or agent of this node, has kept. */
+/** The list kept by this user, or by a feed or agent of this node. */
 export function findKeptSamples(
   listed: ListedShards,
   { cacheFolder, root }: { readonly cacheFolder: string; readonly root: string },
@@ -85,14 +85,14 @@ export function findKeptSamples(
   return openFitting(own ?? findInRoot(root, stamp), listed.shards)
 }
 
-/** Changes with everything that the list depends on. */
+/** A digest of everything that the list depends on. */
 function stampOf({ version, split, shards }: ListedShards): string {
   const stamp = createHash('sha256').update(`${METHOD}\n${version}\n${split ?? ''}`)
   for (const { path, size } of shards) stamp.update(`\n${path}\0${size}`, 'latin1')
   return stamp.digest('hex')
 }
 
-/** A list of just these shards; undefined where it is none. */
+/** Opens a list of exactly these shards; undefined if it is a different list. */
 function openFitting(
   bytes: Uint8Array | undefined,
   shards: readonly FolderFile[],
@@ -106,7 +106,7 @@ function openFitting(
       shards.every(({ path }, file) => table.rawFileName(file) === path)
     return isFitting ? { table, leftOut: [] } : undefined
   } catch {
-    return undefined // damaged, or of another version of dsc
+    return undefined // damaged, or from another version of dsc
   }
 }
 
@@ -139,11 +139,11 @@ async function makeList(
   }
 }
 
-/** Agents of other nodes, which may have a list. */
+/** Agents of other nodes that may have a list. */
 interface Agents {
-  /** Asks each of them once, and for a second those that are making one. */
+  /** Asks each agent once; keeps asking for a second if one is making the list. */
   askEarly(): Promise<ListedSamples | undefined>
-  /** Asks until one has it; undefined once that is of no use. */
+  /** Asks until an agent has it; undefined once the list is no longer needed. */
   askUntilTold(): Promise<ListedSamples | undefined>
 }
 
@@ -195,8 +195,8 @@ function keptPathOf({ cacheFolder }: Pick<FeedRequest, 'cacheFolder'>, stamp: st
 }
 
 /**
- * Keeps a list for this user's next feed, and where this node's agent finds it for other nodes; without the right to,
- * it is theirs to make. One that leaves something out is made again: that may be mended.
+ * Keeps a list for this user's next feed, and where this node's agent finds it for other nodes; without write
+ * permission there, other nodes must make their own. A list with gaps is not kept: the damage may be repaired.
  */
 function keepEverywhere(
   { request, preparing }: ComingShards,

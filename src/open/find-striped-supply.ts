@@ -21,20 +21,20 @@ interface Found {
   readonly copies: readonly CopyUse[]
 }
 
-/** What a user named, which may be a dataset in stripes. */
+/** A target that a user named, possibly a striped dataset. */
 export interface StripedTarget {
   readonly target: string
   readonly split: string | undefined
   readonly extensions: readonly string[] | undefined
-  /** What the files hold; undefined: as the dataset declares. */
+  /** The content of the files; undefined: as the dataset declares. */
   readonly format: FormatName | undefined
   /** Where tables of samples are kept between runs. */
   readonly cacheFolder: string
 }
 
 /**
- * The samples of a dataset that lies in stripes, leased to this process; undefined when `target` is no such dataset,
- * or when this node has the whole of it.
+ * The samples of a striped dataset, leased to this process; undefined if `target` is not striped, or if this node has
+ * the whole dataset.
  */
 export async function findStripedSupply(
   context: Surroundings,
@@ -76,7 +76,7 @@ export async function findStripedSupply(
   })
 }
 
-/** Who serves each stripe, and who has the whole version. */
+/** The agents that serve each stripe, and those that have the whole version. */
 async function findHolders({ record, layout, copies }: Found): Promise<{
   readonly holders: readonly (StripeHolder | undefined)[]
   readonly replicas: readonly StripeHolder[]
@@ -114,7 +114,7 @@ async function findStripes(context: Surroundings, target: string): Promise<Found
   return isHere || !layout ? undefined : { record, dataset, layout, copies }
 }
 
-/** Keeps the copies from being evicted for as long as this process feeds from them. */
+/** Protects the copies from eviction while this process feeds from them. */
 async function leaseAll(
   context: Surroundings,
   record: RecordStore,

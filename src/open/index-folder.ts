@@ -14,18 +14,18 @@ import { findRowsPlace } from './rows-place.js'
 import { samplesCacheFolder } from './samples-folder.js'
 import { openSharedTables } from './shared-tables.js'
 
-/** How samples are listed; the tables go to this user's cache unless it says another folder. */
+/** How to list samples; the tables go to this user's cache unless `cacheFolder` is set. */
 export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder' | 'rows' | 'shared'> & {
   readonly cacheFolder?: string | undefined
   /** Columns of rows; undefined: all. */
   readonly columns?: readonly string[] | undefined
-  /** How rows of Parquet files are read; default: unpacked, and refused where there is no room for that. */
+  /** How to read rows of Parquet files; default: unpacked, and refused if there is no room for that. */
   readonly reading?: RowsReading | undefined
-  /** Of which the folder is: its dataset may declare how it is read, and its rows are unpacked beside its files. */
+  /** The folder's copy: its dataset may declare how to read it, and its rows are unpacked beside its files. */
   readonly copy?: Copy | undefined
 }
 
-/** Lists the samples of a folder; tells how far it is, and what it leaves out. */
+/** Lists the samples of a folder; reports progress, and anything left out. */
 export async function indexFolder(
   context: Surroundings,
   folder: string,
@@ -49,7 +49,7 @@ export async function indexFolder(
   return listed
 }
 
-/** Says what the shuffle is where rows could not be unpacked. */
+/** Describes the shuffle for rows that could not be unpacked. */
 function explainGroups({ table, groups }: SampleFolder): string {
   const { reason, window, ends } = groups!
   const bytes = Math.min(1, window / ends.length) * table.totalBytes
@@ -59,7 +59,7 @@ function explainGroups({ table, groups }: SampleFolder): string {
   )
 }
 
-/** How a copy is read where the caller does not say: as its dataset declares. */
+/** How to read a copy if the caller does not say: as its dataset declares. */
 async function declaredReading(
   context: Surroundings,
   copy: Copy | undefined,

@@ -4,34 +4,34 @@ import type { ReadRange } from '../samples/range-window.js'
 import { readShardMembers } from '../samples/read-shard-members.js'
 
 /**
- * Headers that are asked for at once. A store that answers after 20 ms gives 50 a second to each: one for 64 shards of
- * 327 members after 26 s with 16 of them, after 3 s with 256, which is what the processors of a client and a store do.
+ * Headers requested at once. A source that answers in 20 ms delivers 50 a second per connection. The list of 64 shards
+ * of 327 members took 26 s with 16 connections and 3 s with 256, the limit of a client's and a source's processors.
  */
 export const HEADERS_AT_ONCE = 512
-/** Members below it on average, bytes: their headers are too much of a shard. */
+/** Average member size below which headers are too large a part of a shard to request, in bytes. */
 export const MIN_MEMBER_BYTES = 32 * 1024
-/** Shards whose headers are asked for at once, so that the first are known soon. */
+/** Number of shards whose headers are requested at once, so that the first are known soon. */
 const SHARDS_AT_ONCE = 64
-/** Smaller shards come as a whole as soon as their headers would, bytes. */
+/** Size below which a whole shard arrives as soon as its headers would, in bytes. */
 export const MIN_ASKED_BYTES = 256 * 1024
 
-/** Shards that are coming to this machine; numbers are those of their list. */
+/** Shards that are being downloaded to this machine; their numbers are those of their list. */
 interface ArrivingShards {
   readonly sizes: readonly number[]
-  /** Where a shard lies once it is here. */
+  /** The path of a shard once it is here. */
   pathOf(file: number): string
   isHere(file: number): boolean
   /** Waits until a shard is here. False: it will not come. */
   waitFor(file: number, signal: AbortSignal): Promise<boolean>
-  /** Reads a range of a shard where it comes from. */
+  /** Reads a range of a shard from its source. */
   readRange(file: number, offset: number, length: number): Promise<Uint8Array>
 }
 
 /**
- * The members of all shards, as soon as they can be known; undefined when the rest of the shards will not come. Whoever
- * stages fetches from the front of the list, so shards that have come are read there, and the headers of those at the
- * back are asked for where they come from, unless members are so small that it would be most of the shard: the two meet
- * where the list is known soonest, whatever the store and the link are like.
+ * Lists the members of all shards as early as possible; undefined if the remaining shards will not come. Stagers fetch
+ * from the front of the list, so finished shards are read there, while headers of those at the back are requested from
+ * the source, unless members are so small that headers make up most of a shard. The two meet where the list is complete
+ * soonest, for any speed of source and link.
  */
 export async function listArrivingShards(
   shards: ArrivingShards,
@@ -87,7 +87,7 @@ class ShardListing {
     return Promise.all(this.#found.map(({ promise }) => promise))
   }
 
-  /** Asks for headers, from the last shard on, until the shards before are here. What fails comes as a whole. */
+  /** Requests headers from the last shard backwards until all are taken. Failures wait for the whole shard. */
   async askFromBack(signal: AbortSignal): Promise<void> {
     while (this.#back > 0 && !signal.aborted) {
       this.#back -= 1
@@ -102,7 +102,7 @@ class ShardListing {
         const found = await readShardMembers(sizeBytes, read, { stretches: this.#stretches })
         if (found) this.#note(file, found)
       } catch {
-        return // a store that refuses, or is away, is the concern of whoever stages
+        return // reporting a source that refuses, or is away, is up to the stager
       }
     }
   }

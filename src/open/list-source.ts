@@ -10,21 +10,21 @@ import type { Dataset } from '../model/dataset.js'
 import { removeDirectory } from '../platform/remove-directory.js'
 import { noSplit, prefixOf } from './open-dataset-folder.js'
 
-/** A file that a dataset's source has. */
+/** A file in a dataset's source. */
 interface SourceFile {
-  /** In the folder of the split. */
+  /** Relative to the folder of the split. */
   readonly path: string
   readonly size: number
   readonly object: ManifestEntry
 }
 
-/** What the source of a dataset has in the folder of the split. */
+/** The contents of a dataset's source in the folder of the split. */
 interface ListedSource {
   readonly dataset: Dataset
-  /** That a copy of it would have. */
+  /** The version that a copy of it would have. */
   readonly version: string
   readonly files: readonly SourceFile[]
-  /** How long it took to list all of it, ms. */
+  /** How long the complete listing took, in ms. */
   readonly listMs: number
 }
 

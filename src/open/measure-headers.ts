@@ -5,15 +5,15 @@ import type { Dataset } from '../model/dataset.js'
 import { HEADERS_AT_ONCE, listArrivingShards } from './list-arriving-shards.js'
 import { openRangeReader, type ReadObject } from './open-range-reader.js'
 
-/** Connections are opened, and code is compiled: a feed has that before it, too. */
+/** Warm-up, in ms: connections open and code compiles, which a feed goes through as well. */
 const WARM_UP_MS = 400
 const MEASURED_MS = 400
-/** Of a store that gave none, headers a millisecond: what it would take says that nothing came. */
+/** Headers per ms to assume if the source delivered none: the resulting time shows that nothing came. */
 const MIN_PER_MS = 0.001
 
 /**
- * How headers of these shards come, asked for as a feed does for at most 0.8 s: what this processor, the store and the
- * way to it give, with nothing staged beside it.
+ * Measures how fast headers of these shards come, requested as a feed would for at most 0.8 s: the speed of this
+ * processor, the source and the link between them, without a download beside it.
  */
 export async function measureHeaders(
   context: Surroundings,
@@ -39,7 +39,7 @@ export async function measureHeaders(
       },
     },
     { onProgress: () => {}, signal },
-  ).catch(() => undefined) // it is stopped, or the store refuses, which a feed would tell
+  ).catch(() => undefined) // stopped, or refused by the source, which a feed would report
   try {
     const beganMs = performance.now()
     const isAllKnown = await Promise.race([listing.then(() => true), sleep(WARM_UP_MS, false)])

@@ -18,16 +18,16 @@ import { CopyArrivals } from './copy-arrivals.js'
 import type { FeedRequest, LeasedSupply } from './feed-request.js'
 import { noSplit, prefixOf } from './open-dataset-folder.js'
 
-/** How often the record is asked whether a staging is admitted, ms. */
+/** How often to ask the record whether a download is admitted, in ms. */
 const LOOK_INTERVAL_MS = 50
 
-/** Where nobody answers for so long though the staging is admitted, its manifest is looked at instead, ms. */
+/** How long to wait for an admitted download's stager to answer before reading its manifest instead, in ms. */
 const MAX_SILENCE_MS = 2000
 
 /**
- * The samples of a dataset that is on its way here, fed while it comes: it begins once the listing is admitted, and of
- * tar shards once it is known what is in them. Undefined where the dataset is here, or is of a format whose samples
- * are known when all of it is.
+ * The samples of a dataset that is being downloaded, fed in the meantime: starts once the listing is admitted, and for
+ * tar shards once their contents are known. Undefined if the dataset is here, or if its format shows its samples only
+ * when complete.
  */
 export async function findArrivingSupply(
   context: Surroundings,
@@ -39,7 +39,7 @@ export async function findArrivingSupply(
   const coming = copy && readComing(copy, { ...request, format })
   if (!coming) return undefined
   const held = HeldFolder.find(copy.directory)
-  if (!held) return undefined // published this moment
+  if (!held) return undefined // just published
   preparing.keepTrying()
   const { dataset, prepared } = preparing
   const { listed, here, keyOf } = coming
@@ -48,7 +48,7 @@ export async function findArrivingSupply(
     arrivals.close()
     held.close()
   }
-  // Held, the folder is found after its renaming, too.
+  // Because the folder is held, it is still found after its rename.
   const root = `${filesDirectory(held.path)}/${prefixOf(request.split)}`.replace(/\/$/, '')
   const told = explainLeftOut(listed.leftOut)
   if (told !== undefined) context.report.warn(told)
@@ -60,7 +60,7 @@ export async function findArrivingSupply(
   )
   if (found === undefined) {
     end()
-    return undefined // it comes no more as it was listed
+    return undefined // it will not come as it was listed
   }
   context.report.note(`dsc: ${dataset.name} is fed while it is staged`)
   return {
@@ -77,7 +77,7 @@ export async function findArrivingSupply(
   }
 }
 
-/** The table of samples: of plain files it is known from the listing. */
+/** The table of samples; for plain files, it is known from the listing. */
 async function findTable(
   context: Surroundings,
   options: {
@@ -102,7 +102,7 @@ async function findTable(
   return found?.table
 }
 
-/** The copy that is being staged, once it is admitted; undefined when it is ready. Rejects with why it will not be. */
+/** The copy being staged, once admitted; undefined if it is ready. Rejects with the reason if it never will be. */
 async function findAdmitted({ cache, dataset, prepared }: Preparing): Promise<Copy | undefined> {
   let isOver = false
   const over = prepared.then(
@@ -124,27 +124,27 @@ async function findAdmitted({ cache, dataset, prepared }: Preparing): Promise<Co
   return undefined
 }
 
-/** Whether somebody who stages the copy answers. */
+/** Whether the stager of the copy answers. */
 async function canAsk({ directory }: Copy): Promise<boolean> {
   const opened = ArrivalClient.open(directory)
   const isOpen = opened.then((client) => {
     client?.close()
     return client !== undefined
   })
-  // One that was stopped takes connections and says nothing.
+  // A stopped process still accepts connections, but says nothing.
   return Promise.race([isOpen, sleep(MAX_SILENCE_MS, false)])
 }
 
 interface Coming {
   readonly listed: Exclude<ListedFiles, { readonly kind: 'rows' }>
-  /** What the manifest says of each shard; of plain files nothing. */
+  /** The manifest's entry for each shard; empty for plain files. */
   readonly entries: readonly ManifestEntry[]
   /** 1 for each of its files that is here. */
   readonly here: Uint8Array
   readonly keyOf: (file: number) => string
 }
 
-/** What is on its way; undefined where that cannot be told from the listing. */
+/** The contents of a download; undefined if the listing does not show them. */
 function readComing(copy: Copy, { target, split, extensions, format }: FeedRequest): Coming | undefined {
   const manifest = Manifest.findPublished(copy.directory)
   if (!manifest) return undefined

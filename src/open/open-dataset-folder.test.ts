@@ -6,7 +6,7 @@ import { openExampleCache } from '../testing/example-cache.js'
 import { exampleSurroundings } from '../testing/example-surroundings.js'
 import { openDatasetFolder, openReadyFolder, prefixOf } from './open-dataset-folder.js'
 
-/** Surroundings whose dsc.yaml declares `flowers`, of which nothing is here yet. */
+/** Surroundings whose dsc.yaml declares `flowers`, with nothing of it here yet. */
 async function surround(t: TestContext) {
   const { cache, makeDataset, prepare } = await openExampleCache(t)
   const dataset = makeDataset('flowers', { rose: 'red' })

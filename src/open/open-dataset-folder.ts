@@ -10,15 +10,15 @@ import type { Preparing } from './begin-preparing.js'
 /** A folder of samples, leased to this process if it is a copy of a dataset. */
 export interface DatasetFolder {
   readonly folder: string
-  /** Of which it is; undefined where the folder is none of ours. */
+  /** The folder's copy; undefined if the folder is not one of ours. */
   readonly copy: Copy | undefined
-  /** Ends the lease; a process that dies without ends it too. */
+  /** Ends the lease; if the process dies first, the lease ends as well. */
   release(): Promise<void>
 }
 
 /**
- * The folder that a feed reads: `target` itself when it is a directory, otherwise a copy of the dataset of that name
- * on this node, which is staged first if need be. This is the one place where a name becomes a path.
+ * The folder that a feed reads: `target` itself if it is a directory, else a copy of the dataset of that name on this
+ * node, staged first if needed. This is the one place where a name becomes a path.
  */
 export async function openDatasetFolder(
   context: Surroundings,
@@ -33,7 +33,7 @@ export async function openDatasetFolder(
   return toFolder(context, await beginPreparing(context, target, { isReadWhileComing: false }), split)
 }
 
-/** As `openDatasetFolder`, and stages nothing: rejects with COPY_NOT_FOUND where no copy of the dataset is ready here. */
+/** Does the same as `openDatasetFolder`, but stages nothing: rejects with COPY_NOT_FOUND if no copy is ready here. */
 export async function openReadyFolder(
   context: Surroundings,
   target: string,
@@ -61,7 +61,7 @@ async function requireReady(context: Surroundings, target: string): Promise<void
   )
 }
 
-/** The folder of a dataset once it is ready; ends the lease where it does not become so. */
+/** The folder of a dataset once it is ready; ends the lease if that fails. */
 export async function toFolder(
   context: Surroundings,
   { prepared, release }: Preparing,
@@ -81,18 +81,18 @@ function findSplit(folder: string, split: string | undefined): string {
   throw noSplit(folder, split)
 }
 
-/** How keys in the folder of the split begin. */
+/** The prefix of keys in the folder of the split. */
 export function prefixOf(split: string | undefined): string {
   const folder = posix.normalize(split ?? '.').replace(/\/+$/, '')
   return folder === '.' ? '' : `${folder}/`
 }
 
-/** Why the samples of a folder cannot be fed. */
+/** The error for a folder without the split. */
 export function noSplit(folder: string, split: string): DscError {
   return new DscError('COPY_NOT_FOUND', `${folder} has no folder named ${split}`, { hint: `ls ${folder}` })
 }
 
-/** Whether a target is a path and not a name. */
+/** Whether a target is a path, not a name. */
 export function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

@@ -5,10 +5,10 @@ import type { RemoteFallback } from '../feed/sources/node-supply.js'
 import type { RangeReader } from '../feed/sources/range-source.js'
 import type { ListedObject } from '../sources/source.js'
 
-/** A reader without answer for so long is asked again, in milliseconds. */
+/** How long a reader may be silent before it is asked again, in ms. */
 const STALL_TIMEOUT_MS = 10_000
 
-/** What a feed reads when no storage node can give a sample: a folder, or where the dataset came from. */
+/** The fallback of a feed for samples that no storage node can give: a folder, or the dataset's source. */
 export async function openFallback(
   context: Surroundings,
   target: string,
@@ -27,7 +27,7 @@ export async function openFallback(
 
 type RemoteFolderTable = Extract<RemoteFallback, { kind: 'folder' }>['folder']['table']
 
-/** Reads parts of objects of the dataset's source. The source is listed on the first read. */
+/** Reads parts of objects from the dataset's source. Lists the source on the first read. */
 export async function openSourceReader(
   context: Surroundings,
   raw: string,

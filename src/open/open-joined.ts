@@ -7,22 +7,22 @@ import type { SampleFolder } from '../samples/index-samples.js'
 import { joinSamples, type NamedSamples } from '../samples/join-samples.js'
 import { openDatasetFolder } from './open-dataset-folder.js'
 
-/** Samples of several folders or datasets of this machine, leased like one. */
+/** Samples of several folders or datasets on this machine, leased as one. */
 export interface JoinedSamples {
   readonly folder: Pick<SampleFolder, 'root' | 'table'>
-  /** Target → what the names of its samples begin with: the last part of the path, or the name of the dataset. */
+  /** Prefix of the names of a target's samples, by target: the last part of the path, or the name of the dataset. */
   readonly names: ReadonlyMap<string, string>
   release(): Promise<void>
 }
 
-/** How the folders of targets are read. */
+/** How to read the folders of targets. */
 export interface ReadingOptions {
-  /** The folder in each of them that is read; undefined = all of it. */
+  /** The folder to read in each of them; undefined: all of it. */
   readonly split: string | undefined
   readonly index: (folder: string, copy?: Copy) => Promise<SampleFolder>
 }
 
-/** Leases every target as it is found; when one cannot be had, those before it are released again. */
+/** Leases every target when it is found; if one fails, releases those before it. */
 export async function openJoined(
   context: Surroundings,
   targets: readonly string[],

@@ -18,10 +18,10 @@ import { openFallback } from './open-fallback.js'
 import { openJoined } from './open-joined.js'
 import { readStorageTls } from './storage-tls.js'
 
-/** Lists the samples of a folder, which may be of a copy. */
+/** Lists the samples of a folder, possibly of a copy. */
 type Index = (folder: string, copy?: Copy, reading?: RowsReading) => Promise<SampleFolder>
 
-/** Opens the engine over a folder of this machine, over stripes on several, or over storage nodes: the one way to it. */
+/** Opens the engine over a local folder, stripes on several nodes, or storage nodes: the only entry point. */
 export async function openNamedEngine(
   context: Surroundings,
   request: FeedRequest,
@@ -48,7 +48,7 @@ export async function openNamedEngine(
   })
 }
 
-/** How rows are read for an order: only one that goes through few groups at a time can read them in groups. */
+/** How to read rows for an order: only an order that goes through few groups at a time can read rows in groups. */
 function planReading(order: OrderKind | undefined): RowsReading {
   const window = parseGroupOrder(order)
   if (window !== undefined) return { kind: 'groups', window }

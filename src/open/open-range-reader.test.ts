@@ -17,7 +17,7 @@ function openFailing(failures: number, isTransient: boolean) {
     const fetcher = await held.openFetcher(options)
     const fetch: Fetcher['fetch'] = async (request) => {
       seen.fetches += 1
-      // It ends in the middle: what the next attempt writes must begin where the range does.
+      // It breaks off midway: the next attempt's writes must start where the range does.
       if (seen.fetches <= failures) request.sink(Buffer.from('xx'))
       if (seen.fetches <= failures) throw new SourceFailure('SOURCE_UNREACHABLE', 'cut', { isTransient })
       return fetcher.fetch(request)

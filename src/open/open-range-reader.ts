@@ -2,26 +2,26 @@ import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { withRetries } from '../sources/retry.js'
 import type { Source } from '../sources/source.js'
 
-/** A store without a byte for so long is not waited for any more, ms. */
+/** How long to wait for a source that sends no bytes, in ms. */
 const STALL_TIMEOUT_MS = 10_000
 
-/** An object of which ranges are read. */
+/** An object whose ranges are read. */
 export type ReadObject = Pick<ManifestEntry, 'key' | 'etag' | 'versionId' | 'sizeBytes'>
 
-/** Reads ranges of objects where they lie. */
+/** Reads ranges of objects at their source. */
 export interface RangeReader {
-  /** Retries inside. */
+  /** Includes retries. */
   read(object: ReadObject, offset: number, length: number): Promise<Buffer>
   close(): Promise<void>
 }
 
-/** Opens a reader of ranges with up to `connections` connections, whose reads end with `signal`. */
+/** Opens a reader of ranges with up to `connections` connections; `signal` ends its reads. */
 export async function openRangeReader(
   source: Source,
   { connections, signal }: { readonly connections: number; readonly signal: AbortSignal },
 ): Promise<RangeReader> {
   const fetcher = await source.openFetcher({ connections })
-  // Closing ends what is asked for: of tens of thousands of requests, a listener of each takes a sixth of the time.
+  // Closing ends all requests: with tens of thousands of them, a listener for each would take a sixth of the time.
   signal.addEventListener('abort', () => void fetcher.close(), { once: true })
   const fetchRange = async (
     { key, etag, versionId, sizeBytes }: ReadObject,

@@ -16,13 +16,13 @@ import type { RowsOptions, RowsPlace, RowsReading } from '../samples/rows/rows-p
 /** Folder in that of a copy, beside its files, or in a user's cache. */
 const ROWS_FOLDER = 'rows'
 
-/** Where rows are unpacked: beside the files of a copy, whose charge grows by them, else in this user's cache. */
+/** Where to unpack rows: beside the files of a copy, whose charge grows accordingly, else in this user's cache. */
 export function findRowsPlace(
   context: Surroundings,
   options: {
     readonly columns: readonly string[] | undefined
     readonly reading: RowsReading
-    /** The copy that the files are of; undefined: they are no dataset's. */
+    /** The copy that the files belong to; undefined: they are not a dataset's. */
     readonly copy: Copy | undefined
     /** Where tables of samples are kept; rows lie beside them. */
     readonly cacheFolder: string
@@ -33,7 +33,7 @@ export function findRowsPlace(
     columns,
     reading,
     async openPlace(root, what, kept) {
-      // Lengths are a list like those of all formats, and lie where those do: a full copy has no room for them.
+      // Lengths are a list like those of all formats, and are kept with them: a full copy has no room for them.
       const isBeside = copy && kept === 'rows'
       const beside = isBeside && (await openBesideFiles(context, copy, { root, what }))
       const place = beside || openInCache(join(cacheFolder, '..', ROWS_FOLDER), { root, what })
@@ -42,7 +42,7 @@ export function findRowsPlace(
   }
 }
 
-/** Says that rows are unpacked or measured, which takes a while, and how long it took. */
+/** Reports that rows are unpacked or measured, which takes a while, and how long it took. */
 function telling({ report }: Surroundings, place: RowsPlace, kept: RowsKept): RowsPlace {
   const done = kept === 'rows' ? 'unpacked' : 'measured'
   let beganMs = 0
@@ -66,14 +66,14 @@ interface Wanted {
   readonly what: readonly string[] | undefined
 }
 
-/** Undefined where the folder of the copy is not this user's to write to; the rows then go to his own cache. */
+/** Undefined if this user cannot write to the copy's folder; the rows then go to the user's own cache. */
 async function openBesideFiles(
   context: Surroundings,
   copy: Copy,
   wanted: Wanted,
 ): Promise<RowsPlace | undefined> {
   const cache = await context.openCache()
-  // An adopted folder is not ours to write to.
+  // We do not write to an adopted folder.
   if (cache.record.isReadOnly || !copy.directory.startsWith(`${cache.root}/`)) return undefined
   const split = relative(filesDirectory(copy.directory), toBytes(wanted.root).toString())
   const name = rowsFolderName([split, wanted.what ?? null])
@@ -95,7 +95,7 @@ async function openBesideFiles(
   }
 }
 
-/** Opens folders in each other, made where they are missing; undefined where somebody else's do not let this user. */
+/** Opens nested folders, creating missing ones; undefined if another user's folders deny access. */
 function holdFolders(directory: string, names: readonly string[]): HeldFolder | undefined {
   let folder = HeldFolder.find(directory)
   const owner = folder && lstatSync(`${folder.path}/.`).uid
@@ -109,7 +109,7 @@ function holdFolders(directory: string, names: readonly string[]): HeldFolder | 
     } finally {
       parent?.close()
     }
-    // Rows that neither the owner of the copy nor this user wrote are anybody's.
+    // Do not trust rows that neither the owner of the copy nor this user wrote.
     if (folder && ![owner, process.getuid?.()].includes(lstatSync(`${folder.path}/.`).uid)) {
       folder.close()
       return undefined

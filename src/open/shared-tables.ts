@@ -14,8 +14,8 @@ import { keepTable, readKeptTable } from '../samples/kept-tables.js'
 
 /**
  * Lists of the samples of a ready copy, made once for its version: kept under the cache root, where this node's other
- * users and the agent find them, and asked of the agents of other nodes that have the version. Undefined for a folder
- * that is not the cache's own: its owner may change it.
+ * users and the agent find them, and fetched from agents of other nodes that have the version. Undefined for a folder
+ * outside the cache: its owner can change it.
  */
 export async function openSharedTables(
   context: Surroundings,
@@ -30,7 +30,7 @@ export async function openSharedTables(
   return {
     find: async (files) => {
       const stamp = stampOf(files)
-      // Whoever staged the copy is believed about its files, and so about the list of them.
+      // The user who staged the copy is trusted with its files, and so with their list.
       const owner = lstatSync(copy.directory, { throwIfNoEntry: false })?.uid
       const here = findInRoot(cache.root, stamp, owner)
       if (here) return here
@@ -51,7 +51,7 @@ async function askAgents(
   const access = await readAgentAccess(config)
   const filter = { split: undefined, extensions: undefined, format: undefined }
   for (const { url } of await findHolders(cache, copy)) {
-    // Without the id of a copy nobody begins to make a list: the files are here, too.
+    // Without a copy's id, the agent does not start to make a list: the files are here, too.
     const holder = { url, copyId: undefined }
     const told = await fetchKeptSamples(holder, { stamp, filter, access, signal: context.signal })
     if (told !== undefined && told !== 'listing') return told
@@ -59,12 +59,12 @@ async function askAgents(
   return undefined
 }
 
-/** Whether the record knows of no other nodes. */
+/** Whether the record cannot know of other nodes. */
 export function isAlone({ record }: Awaited<ReturnType<Surroundings['config']>>): boolean {
   return record.kind !== 'postgres'
 }
 
-/** Agents of other nodes that have, or are getting, this version of the dataset; none where the record is away. */
+/** Agents of other nodes that have, or are downloading, this version of the dataset; none while the record is away. */
 export async function findHolders({ record, node, nowMs }: Cache, copy: Copy) {
   const [nodes, copies] = await Promise.all([
     record.listNodes(),
@@ -79,7 +79,7 @@ export async function findHolders({ record, node, nowMs }: Cache, copy: Copy) {
     })
 }
 
-/** What an agent or a feed of this node has kept, where this user may believe it: of root, of himself, or of `owner`. */
+/** A list kept by an agent or feed of this node that this user can trust: from root, this user, or `owner`. */
 export function findInRoot(root: string, stamp: string, owner?: number): Uint8Array | undefined {
   const folder = findHeld(root, [SAMPLES_FOLDER])
   try {
@@ -89,13 +89,13 @@ export function findInRoot(root: string, stamp: string, owner?: number): Uint8Ar
   }
 }
 
-/** Keeps a list where this node's agent finds it for other nodes; without the right to, it is theirs to make. */
+/** Keeps a list where this node's agent finds it for other nodes. Without write permission, they make their own. */
 export function keepInRoot(root: string, stamp: string, table: { readonly bytes: Uint8Array }): void {
   try {
     const folder = makeHeld(root, [SAMPLES_FOLDER])
     keepTable(folder.pathOf(`${stamp}.samples`), table)
     folder.close()
   } catch {
-    // The root may be another user's.
+    // The root may belong to another user.
   }
 }

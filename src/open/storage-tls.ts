@@ -3,7 +3,7 @@ import type { Surroundings } from '../cache/surroundings.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { StorageTls } from '../feed/storage/open-socket.js'
 
-/** What a storage node shows to feeds: the certificate that this node's agent shows to others. */
+/** The certificate that a storage node presents to feeds: the same that this node's agent presents to others. */
 export async function readOwnCertificate(context: Surroundings): Promise<{ cert: string; key: string }> {
   const { tls } = (await context.config()).agent
   if (!tls)
@@ -13,7 +13,7 @@ export async function readOwnCertificate(context: Surroundings): Promise<{ cert:
   return { cert: await readPem(tls.certFile), key: await readPem(tls.keyFile) }
 }
 
-/** What a feed believes storage nodes by: the authority that agents believe each other by, or the system's. */
+/** The authority by which a feed trusts storage nodes: the one by which agents trust each other, or the system's. */
 export async function readStorageTls(context: Surroundings): Promise<StorageTls> {
   const { tls } = (await context.config()).agent
   return { ca: tls?.caFile === undefined ? undefined : await readPem(tls.caFile) }
