@@ -6,18 +6,18 @@ import type { Cache } from './cache.js'
 import { copyDirectory } from './cache-layout.js'
 
 /**
- * An adopted folder lies outside the cache root, and the record that says where may have been written by any member of
- * its group. So adopting leaves a file beside the folder, `.<name>.dsc-adopted`, which only somebody can make who may
- * delete the folder anyway; without it dsc neither deletes nor mends anything there.
+ * An adopted folder lies outside the cache root, and any member of its group may have written the record that says
+ * where. So adopting leaves a file beside the folder, `.<name>.dsc-adopted`, which only a user who may delete the
+ * folder anyway can create. Without it dsc neither deletes nor repairs anything there.
  */
 interface AdoptedPlace {
-  /** Where the folder is. */
+  /** Path of the folder. */
   readonly path: string
-  /** What the file beside it says: the dataset, and the name of the copy's directory in the cache. */
+  /** Content of the file beside it: the dataset, and the name of the copy's directory in the cache. */
   readonly label: string
 }
 
-/** Where a copy of an adopted folder lies, by the record; what is done there asks `isMarked` first. */
+/** Where the record says an adopted folder lies. Ask `isMarked` before changing anything there. */
 export function placeOf(
   cache: Pick<Cache, 'root'>,
   copy: { dataset: string; version: string; copyId: string; path: string },
@@ -25,7 +25,9 @@ export function placeOf(
   return { path: copy.path, label: copyDirectory(cache.root, copy).split('/').slice(-2).join('/') }
 }
 
-/** Leaves the file beside the folder. False: this user may not, or the folder is another's; nobody may delete it then. */
+/**
+ * Writes the file beside the folder. False: this user may not, or the folder is another's; dsc then never deletes it.
+ */
 export function markAdopted(place: AdoptedPlace): boolean {
   return withParent(place, (parent, name) => {
     const path = parent.pathOf(markerOf(name))
@@ -43,12 +45,12 @@ export function markAdopted(place: AdoptedPlace): boolean {
   })
 }
 
-/** Whether whoever may delete the folder had it adopted as this copy. */
+/** Whether a user who may delete the folder adopted it as this copy. */
 export function isMarked(place: AdoptedPlace): boolean {
   return withParent(place, (parent, name) => isMarkedIn({ parent, name }, place))
 }
 
-/** Takes the file beside the folder away, if it is of this copy. */
+/** Removes the file beside the folder if it belongs to this copy. */
 export function unmarkAdopted(place: AdoptedPlace): void {
   withParent(place, (parent, name) => {
     const marker = markerOf(name)
@@ -56,7 +58,7 @@ export function unmarkAdopted(place: AdoptedPlace): void {
   })
 }
 
-/** Removes an adopted folder: beside itself, as it may be on another file system than the cache. */
+/** Removes an adopted folder. Its trash lies beside it, as it may be on another file system than the cache. */
 export async function removeAdoptedFolder(place: AdoptedPlace, trashName: string): Promise<void> {
   const held = findParent(place.path)
   if (held === undefined) return
@@ -72,7 +74,7 @@ export async function removeAdoptedFolder(place: AdoptedPlace, trashName: string
       parent.move(name, parent, trashed)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
-      await parent.remove(name) // of a lower layer of overlayfs
+      await parent.remove(name) // from a lower layer of overlayfs
     }
     await parent.remove(trashed)
     if (readMarker(parent.pathOf(markerOf(name)))?.label === place.label) parent.unlink(markerOf(name))
@@ -81,7 +83,7 @@ export async function removeAdoptedFolder(place: AdoptedPlace, trashName: string
   }
 }
 
-/** Opens the folder without following any link; CACHE_ROOT_INVALID unless it is marked. */
+/** Opens the folder without following links; throws CACHE_ROOT_INVALID unless it is marked. */
 export function holdAdopted(place: AdoptedPlace): HeldFolder {
   const folder = withParent(place, (parent, name) => {
     if (!isMarkedIn({ parent, name }, place)) throw notMarked(place)
@@ -95,7 +97,7 @@ function markerOf(name: string): string {
   return `.${name}.dsc-adopted`
 }
 
-/** The file counts if it is of the folder's own user, or of root: others may have written into the parent. */
+/** The file counts only if the folder's owner or root wrote it: other users may be able to write to the parent. */
 function isMarkedIn(
   { parent, name }: { readonly parent: HeldFolder; readonly name: string },
   place: AdoptedPlace,
@@ -134,7 +136,7 @@ function withParent<T>(place: AdoptedPlace, act: (parent: HeldFolder, name: stri
   }
 }
 
-/** Opens the parent, name by name: the path was free of links when the folder was adopted. */
+/** Opens the parent, one name at a time: the path contained no links when the folder was adopted. */
 function findParent(path: string): { readonly parent: HeldFolder; readonly name: string } | undefined {
   const names = path.split('/').filter((name) => name !== '')
   const name = names.pop()

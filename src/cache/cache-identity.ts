@@ -2,17 +2,17 @@ import { DscError, isDscError } from '../failure/dsc-error.js'
 import { readRegularFile } from '../platform/regular-file.js'
 import { identityFile, LAYOUT_VERSION } from './cache-layout.js'
 
-/** The file holds two short values. */
+/** Maximum size of the identity file, in bytes; it holds two short values. */
 const MAX_IDENTITY_BYTES = 4096
 
-/** What the identity file of a cache root says. */
+/** Content of a cache root's identity file. */
 interface CacheIdentity {
   readonly layout: unknown
-  /** The random id of this cache; absent where whoever wrote it was killed first. */
+  /** The random id of this cache; absent if the process that wrote the file was killed first. */
   readonly id?: unknown
 }
 
-/** Reads the identity of a cache root; undefined when it has none. Throws CACHE_ROOT_INVALID when it cannot be read. */
+/** Reads the identity of a cache root; undefined if it has none. Throws CACHE_ROOT_INVALID if it cannot be read. */
 export function readCacheIdentity(root: string): CacheIdentity | undefined {
   let text: string
   try {

@@ -4,36 +4,36 @@ import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import type { Source, StagingPlan, StagingSource } from '../sources/source.js'
 
-/** One node's cache: what every use case of this folder works on. Whoever opened it closes its record. */
+/** One node's cache, on which every use case in this folder works. The caller that opened it closes its record. */
 export interface Cache {
   readonly record: RecordStore
   readonly node: string
   /** Absolute path of the cache root. */
   readonly root: string
-  /** What the node's name stands for. */
+  /** The cache root and machine that the node's name stands for. */
   readonly identity: NodeIdentity
   readonly policy: CachePolicy
   readonly nowMs: () => number
   readonly openSource: (dataset: Dataset) => Promise<Source>
-  /** Opens the source for a staging by way of other nodes; absent where the record is one machine's. */
+  /** Opens a source for staging that also fetches from other nodes; absent if the record serves one machine only. */
   readonly openStagingSource?: (dataset: Dataset, plan: StagingPlan) => Promise<StagingSource>
-  /** A folder in which this user has contents of the dataset's objects by their etags; undefined: nowhere. */
+  /** A folder where this user has contents of the dataset's objects, named by etag; undefined if there is none. */
   readonly findBlobs?: (dataset: Dataset) => string | undefined
   readonly measureDisk: () => Promise<DiskUsage>
-  /** Job ids that Slurm still knows, or undefined when that cannot be found out: then nothing is concluded. */
+  /** Job ids that Slurm still knows; undefined if that cannot be found out, and then nothing is concluded. */
   readonly listSlurmJobs: () => Promise<ReadonlySet<string> | undefined>
   readonly transfer: TransferSettings
-  /** What all stagings of the node may take together; absent = no limit. */
+  /** Limits of all stagings of the node together; absent = no limit. */
   readonly nodeBudget?: NodeBudget
 }
 
-/** How a download behaves; a missing value means the default of `download-files`. */
+/** Settings of a download; a missing value means the default of `download-files`. */
 interface TransferSettings {
   readonly concurrency?: number
   readonly stallTimeoutMs?: number
 }
 
-/** Limits of a whole node, which its stagings share equally, whatever process they run in. */
+/** Limits of a whole node, shared equally by its stagings in all processes. */
 interface NodeBudget {
   /** Requests in flight. */
   readonly maxRequests?: number

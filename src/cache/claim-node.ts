@@ -5,7 +5,7 @@ import { type ClaimVerdict, judgeNodeClaim, type NodeClaim } from '../policy/jud
 import type { RecordStore } from '../records/contract/record-store.js'
 import { openCacheRoot, renewCacheId } from './open-cache-root.js'
 
-/** Rejects with NODE_TAKEN when the name belongs to another cache root or machine. */
+/** Rejects with NODE_TAKEN if the name belongs to another cache root or machine. */
 export async function requireOwnNode(record: RecordStore, claim: NodeClaim): Promise<void> {
   const verdict = judgeNodeClaim(claim, await record.listNodes())
   if (verdict.outcome === 'renewed') await record.claimNode(claim.node, claim.identity)
@@ -13,8 +13,8 @@ export async function requireOwnNode(record: RecordStore, claim: NodeClaim): Pro
 }
 
 /**
- * Makes the name stand for this cache root on this machine, whatever the record said. A root that the record knows by
- * another name keeps its copies under the new one. `isNew` gives the root another identity first.
+ * Makes the name stand for this cache root on this machine, regardless of the record. If the record knows the root by
+ * another name, its copies move to the new one. `isNew` first gives the root a new identity.
  */
 export async function claimNode(options: {
   readonly record: RecordStore
@@ -34,7 +34,7 @@ export async function claimNode(options: {
   return { cacheId, renamedFrom: known?.node }
 }
 
-/** Rejects with NODE_TAKEN when a root that has no identity yet cannot be the node: another one is. */
+/** Rejects with NODE_TAKEN if a root without an identity cannot become the node because another root already is. */
 export async function requireFreeNode(
   record: RecordStore,
   claim: Omit<NodeClaim, 'identity'> & { readonly machine: MachineIdentity },

@@ -4,14 +4,14 @@ import { HeldFolder } from '../platform/held-folder.js'
 import { isGone } from '../platform/is-gone.js'
 
 /**
- * Opens a folder below the cache root, name by name and through no link; undefined where it is missing. The root
- * itself is where its operator says; whatever lies below it, others of its group may have put there.
+ * Opens a folder below the cache root, one name at a time and through no link; undefined if it is missing. The operator
+ * chose the root itself; other users of the group may have created anything below it.
  */
 export function findHeld(root: string, names: readonly string[]): HeldFolder | undefined {
   return walk(root, names, (folder, name) => folder.findFolder(name))
 }
 
-/** As `findHeld`; makes what is missing, but not the root. */
+/** Like `findHeld`, but creates missing folders below the root. */
 export function makeHeld(root: string, names: readonly string[]): HeldFolder {
   const held = walk(root, names, (folder, name) => folder.makeFolder(name))
   if (held === undefined) {
@@ -22,7 +22,7 @@ export function makeHeld(root: string, names: readonly string[]): HeldFolder {
   return held
 }
 
-/** The names that lead from the root to `path`. CACHE_ROOT_INVALID where it does not lie below the root. */
+/** The names that lead from the root to `path`. Throws CACHE_ROOT_INVALID if it is not below the root. */
 export function namesBelow(root: string, path: string): readonly string[] {
   const prefix = root === '/' ? root : `${root}/`
   if (path.startsWith(prefix)) return path.slice(prefix.length).split('/')
@@ -31,7 +31,10 @@ export function namesBelow(root: string, path: string): readonly string[] {
   })
 }
 
-/** Removes an entry below the root by way of the trash, so that nobody finds half of it. Nothing there is no error. */
+/**
+ * Removes an entry below the root by way of the trash, so that no process finds half of it. A missing entry is no
+ * error.
+ */
 export async function discardHeld(
   root: string,
   names: readonly string[],
@@ -49,7 +52,7 @@ export async function discardHeld(
   }
 }
 
-/** A folder of a lower layer of overlayfs, as a container's image brings it, cannot be renamed. */
+/** A folder in a lower layer of overlayfs, from a container's image, cannot be renamed. */
 async function removeInPlace(root: string, names: readonly string[]): Promise<void> {
   const parent = findHeld(root, names.slice(0, -1))
   try {
@@ -59,7 +62,10 @@ async function removeInPlace(root: string, names: readonly string[]): Promise<vo
   }
 }
 
-/** The name that it got; undefined: it cannot be moved. Whoever is killed here and begins anew may find his own trash under it: then it is another. */
+/**
+ * Returns the name in the trash; undefined: the entry cannot be moved. A retry after a kill may find its own old trash
+ * under the name, and then picks another.
+ */
 function moveToTrash(
   root: string,
   names: readonly string[],

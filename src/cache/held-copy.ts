@@ -7,7 +7,7 @@ import type { Cache } from './cache.js'
 import { copyDirectory } from './cache-layout.js'
 import { findHeld, namesBelow } from './held-cache.js'
 
-/** Opens the directory of a ready copy, where it is computed to be, through no link; the caller closes it. */
+/** Opens the directory of a ready copy at its computed place, through no link; the caller closes it. */
 export function holdCopyDirectory(cache: Cache, copy: Copy): HeldFolder {
   const path = copyDirectory(cache.root, { ...copy, version: copy.version! })
   const directory = findHeld(cache.root, namesBelow(cache.root, path))

@@ -11,10 +11,10 @@ import {
 } from './cache-layout.js'
 
 /**
- * Makes the cache root's folders where they are missing and checks that it is ours and of this layout. Its
- * identity file also tells an empty mount point from the disk that should be mounted there: where the
- * record has copies, a root without identity is a disk that went missing. What this process makes from here on is as
- * open for others as the root is. Resolves with the random id of this cache.
+ * Creates missing folders of the cache root and checks that it belongs to this cache and has this layout. Its identity
+ * file also tells an empty mount point from the disk that belongs there: if the record has copies, a root without
+ * identity means a missing disk. From here on, this process creates files and folders as open to others as the root is.
+ * Resolves with the random id of this cache.
  */
 export async function openCacheRoot(
   root: string,
@@ -60,7 +60,7 @@ export async function openCacheRoot(
   }
 }
 
-/** Gives the cache a new id, for instance because its disk was copied. Returns it. */
+/** Gives the cache a new id, for instance because its disk was copied, and returns it. */
 export async function renewCacheId(root: string): Promise<string> {
   const id = crypto.randomUUID()
   const next = `${identityFile(root)}.${id}`
@@ -69,7 +69,7 @@ export async function renewCacheId(root: string): Promise<string> {
   return id
 }
 
-/** Makes a file with its content, whole at once. Rejects with EEXIST when there is one. */
+/** Creates a complete file in one step. Rejects with EEXIST if it exists. */
 async function writeFirst(path: string, text: string): Promise<void> {
   const next = `${path}.${crypto.randomUUID()}`
   await writeFile(next, text, { flag: 'wx' })

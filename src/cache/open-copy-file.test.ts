@@ -35,7 +35,7 @@ async function read(...asked: Parameters<typeof openCopyFile>): Promise<string> 
   }
 }
 
-/** Whether files are opened within a turn just now. */
+/** Whether files are now opened within an event-loop turn. */
 function answersAtOnce(path: string): boolean {
   const file = QuickFile.openHere(path)
   file?.closeHere()

@@ -6,17 +6,17 @@ import { QuickFile } from '../platform/quick-file.js'
 import { findOpened, maySend, type SendRule } from '../platform/send-rule.js'
 import { isMarked, placeOf } from './adopted-folder.js'
 
-/** What of a copy says which files are its own. */
+/** The fields of a copy that tell which files belong to it. */
 type CopyPlace = Pick<Copy, 'dataset' | 'version' | 'copyId' | 'path' | 'origin'>
 
-/** Cache roots without links, by what they are called: asked for at every opening, they hardly ever change. */
+/** Link-free paths of cache roots, by configured path: needed at every opening, and they hardly ever change. */
 const realRoots = new Map<string, string>()
 
 /**
- * Opens a file of a copy, to be sent to another node or a client. Others of the cache's group may have put a link in
- * the place of any folder, or a foreign path into the record, so it is looked at what was opened: it must lie below
- * the root. Files of an adopted folder may lie there as well, if its owner had it adopted or everybody may read them.
- * Rejects with CACHE_ROOT_INVALID for anything else, and with what opening rejects with.
+ * Opens a file of a copy, to send it to another node or a client. Another user of the cache's group may have replaced a
+ * folder with a link, or written a foreign path into the record, so the opened file itself is checked: it must lie
+ * below the root. Files of an adopted folder may also lie there, if its owner adopted it or everybody may read them.
+ * Rejects with CACHE_ROOT_INVALID for any other file, and passes on failures to open it.
  */
 export async function openCopyFile(root: string, copy: CopyPlace, path: string): Promise<QuickFile> {
   return openOrClose(async (closers) => {
@@ -34,8 +34,8 @@ export async function openCopyFile(root: string, copy: CopyPlace, path: string):
 }
 
 /**
- * As `openCopyFile`, within this turn. Undefined: that would wait for a disk, or `openCopyFile` has something to say of
- * the file. Throws what opening throws.
+ * Like `openCopyFile`, but within this event-loop turn. Undefined: it would wait for a disk, or `openCopyFile` would
+ * reject the file. Throws failures to open it.
  */
 export function openCopyFileHere(root: string, copy: CopyPlace, path: string): QuickFile | undefined {
   const file = QuickFile.openHere(path)
@@ -49,7 +49,7 @@ export function openCopyFileHere(root: string, copy: CopyPlace, path: string): Q
   }
 }
 
-/** Which files may be sent as files of this copy. */
+/** The rule for which files may be sent as files of this copy. */
 export function sendRuleOf(root: string, copy: CopyPlace): SendRule {
   const { origin, version, path } = copy
   const cacheRoot = realRoots.get(root) ?? realpathSync(root)

@@ -3,8 +3,8 @@ import type { Cache } from './cache.js'
 import { requireOwnNode } from './claim-node.js'
 
 /**
- * Tells the record how this node is at present: its policy and its disk, for `dsc status` anywhere. `agent` is
- * given by the agent itself, null when it stops; without it what is known of the agent stays.
+ * Saves this node's present state in the record: its policy and its disk, for `dsc status` on any node. `agent` is
+ * given by the agent itself, null when it stops; if absent, the record keeps what it knows of the agent.
  */
 export async function saveNode(cache: Cache, agent?: NodeAgent | null): Promise<void> {
   const { node, root: cacheRoot, identity } = cache
@@ -17,7 +17,7 @@ export async function saveNode(cache: Cache, agent?: NodeAgent | null): Promise<
     seenAtMs: cache.nowMs(),
     ...(agent === undefined ? {} : { agent }),
   })
-  // Two that both found the name free: the one who came second learns it here.
+  // If two caches both found the name free, the second one learns here that it is taken.
   if (saved.identity?.cacheId !== identity.cacheId) {
     await requireOwnNode(cache.record, { node, cacheRoot, identity })
   }

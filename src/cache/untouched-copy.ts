@@ -3,14 +3,14 @@ import { manifestPath } from '../manifest/manifest-file.js'
 import { isRefused } from '../platform/disk-failure.js'
 import { filesDirectory, hubDirectory } from './cache-layout.js'
 
-/** Folders that are looked at, their parents first: a stat each, on the way that every job takes. */
+/** Maximum number of folders to check, parents first: one stat each, in the path of every job. */
 const MAX_FOLDERS = 64
 /** Times are set in µs and kept in ns, or rounded up by the file system. */
 const ROUNDING_MS = 0.01
 
 /**
- * Gives the folders of a copy whose manifest is finished the time of the manifest. Whoever puts in or takes out an entry
- * changes the time of its folder, so that a stat tells whether anybody did. Does nothing where this user may not.
+ * Gives the folders of a copy with a finished manifest the manifest's time. Adding or removing an entry changes its
+ * folder's time, so a stat tells whether anybody did. Does nothing if this user may not.
  */
 export function markUntouched(copyDirectory: string): void {
   const { mtimeMs } = statSync(manifestPath(copyDirectory))
@@ -25,7 +25,7 @@ export function markUntouched(copyDirectory: string): void {
   }
 }
 
-/** Whether nobody has taken anything out of the copy's files or its view, or put in, as far as a few stats tell. */
+/** Whether nothing was removed from or added to the copy's files or its view, as far as a few stats tell. */
 export function isUntouched(copyDirectory: string): boolean {
   return (
     existsSync(filesDirectory(copyDirectory)) &&
@@ -34,7 +34,7 @@ export function isUntouched(copyDirectory: string): boolean {
   )
 }
 
-/** The same of one folder of the copy; nothing there has not been changed. */
+/** The same for one folder of the copy; a missing folder counts as unchanged. */
 export function isUnchanged(copyDirectory: string, top: string): boolean {
   const manifest = statSync(manifestPath(copyDirectory), { throwIfNoEntry: false })
   if (manifest === undefined) return false
@@ -46,7 +46,7 @@ export function isUnchanged(copyDirectory: string, top: string): boolean {
   return true
 }
 
-/** A folder and folders in it, MAX_FOLDERS at most. Most datasets have few, which the number of links tells. */
+/** A folder and folders in it, at most MAX_FOLDERS. Most datasets have few, as the number of links tells. */
 function* firstFolders(top: string): Generator<string> {
   const left = [top]
   for (let found = 0; found < MAX_FOLDERS; found += 1) {

@@ -5,8 +5,8 @@ import type { Cache } from './cache.js'
 const ASK_AGAIN_MS = 2000
 
 /**
- * Opens the cache once its record can be reached: a server that is started while the record is away begins its work
- * when it is back. `onAway` is told each time that it is not there. Rejects with everything else, and when aborted.
+ * Opens the cache once its record can be reached: a server started while the record is down begins its work when it is
+ * back. Calls `onAway` each time the record is unreachable. Rejects with any other failure, and when aborted.
  */
 export async function waitForRecord(
   openCache: () => Promise<Cache>,

@@ -101,7 +101,7 @@ function event(kind: RecordEvent['kind'], changes: Partial<RecordEvent> = {}): R
 test('a staging counts as again only after an eviction from the same node, newest first', () => {
   const tally = new HistoryTally()
   const staged = { detail: { fetchedBytes: 10 } }
-  tally.add(event('evicted')) // the newest: nothing came after it
+  tally.add(event('evicted')) // newest event: nothing follows it
   tally.add(event('staged', staged))
   tally.add(event('evicted', { node: 'elsewhere' }))
   tally.add(event('evicted'))

@@ -2,7 +2,7 @@ import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import type { DatasetTally, Refusal, Wait } from './history-tally.js'
 
-/** A copy that takes space and that nobody used in the period. */
+/** A copy that takes up space and that no task used in the period. */
 export interface UnusedCopy {
   readonly dataset: string
   readonly node: string
@@ -12,7 +12,7 @@ export interface UnusedCopy {
   readonly isLocked: boolean
 }
 
-/** What staging did over a period, in figures. */
+/** Figures on staging over a period. */
 export interface ReportFigures {
   readonly sinceMs: number
   readonly untilMs: number
@@ -24,41 +24,41 @@ export interface ReportFigures {
   readonly readBytes: number
   readonly storeBytes: number
   readonly peerBytes: number
-  /** What the store would have sent beyond what it did, had every use read from there. */
+  /** Bytes that the store would have sent on top of `storeBytes`, had every use read from it. */
   readonly savedBytes: number
   readonly waitedMs: number
-  /** Uses noted by an earlier dsc: they count as hits or waits, and as no bytes. */
+  /** Uses noted by an earlier dsc: they count as hits or waits, but add no bytes. */
   readonly usesOfUnknownSize: number
-  /** Those that were used or staged, most bytes read first. */
+  /** Datasets used or staged in the period, most bytes read first. */
   readonly datasets: readonly DatasetTally[]
-  /** The longest ones. */
+  /** The longest waits. */
   readonly waits: readonly Wait[]
   readonly refusals: readonly Refusal[]
   readonly unused: readonly UnusedCopy[]
 }
 
-/** Something to change, and the figures that say so. */
+/** A suggested change, and the figures behind it. */
 export interface Advice {
   /** A command, or a setting. */
   readonly change: string
   readonly because: string
 }
 
-/** From so many on, uses say something about the rate of hits. */
+/** Fewer uses than this say nothing about the hit rate. */
 const TELLING_USES = 20
-/** Below this part of uses, 0 to 1, jobs do not find what they need where they run. */
+/** Below this fraction of uses, 0 to 1, jobs do not find their data where they run. */
 const POOR_HIT_RATE = 0.5
 const NAMED = 3
 
 /**
- * What the figures of a period say is worth changing, most promising first. Empty: nothing stands out.
+ * Suggests changes from the figures of a period, most promising first. Empty: nothing stands out.
  *
  * | seen                                                  | change                                       |
  * |-------------------------------------------------------|----------------------------------------------|
  * | refused for `maxDatasets` alone                       | raise it: the disk has room                  |
- * | refused for `maxPercent` and not for `minFree`        | raise it, or evict what nobody uses          |
+ * | refused for `maxPercent` and not for `minFree`        | raise it, or evict unused copies             |
  * | refused for the disk itself                           | `--stripe`, or a larger disk                 |
- * | evicted and fetched again                             | lock it, or a share for those who use it     |
+ * | evicted and fetched again                             | lock it, or give its users a share           |
  * | unused copies                                         | evict, unlock                                |
  * | few hits                                              | send jobs to where their data is             |
  * | long waits                                            | stage ahead                                  |

@@ -2,7 +2,7 @@ import type { Dataset } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import type { Receipt, UsedVersion } from '../../model/receipt.js'
 
-/** The context of Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html), and our own words. */
+/** The context of Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html), plus our own terms. */
 const CONTEXT = {
   '@language': 'en',
   '@vocab': 'https://schema.org/',
@@ -43,13 +43,13 @@ const CONTEXT = {
   transform: 'cr:transform',
 } as const
 
-/** How the version of a dataset is known: SHA-256 over its manifest, a line for each object. */
+/** Format of a dataset's manifest, one line per object; its SHA-256 is the version. */
 const MANIFEST_FORMAT = 'application/vnd.dsc.manifest'
 
 /**
- * A receipt as a Croissant dataset: one FileObject for each version that the job used, whose `sha256` is the digest of
- * its manifest and whose `contentUrl` is its source, and the set of files in it. What only dsc needs to fetch it again
- * stands under `dsc:`.
+ * A receipt as a Croissant dataset: a FileObject for each version that the job used (`sha256` is the digest of its
+ * manifest, `contentUrl` its source) and the set of files in it. Fields that only dsc needs, to fetch it again, stand
+ * under `dsc:`.
  */
 export function formatCroissant(receipt: Receipt, madeAtMs: number) {
   const { task, parties, used } = receipt
@@ -108,8 +108,8 @@ function describeFiles(id: string, source: Dataset | null) {
 }
 
 /**
- * Reads back what `formatCroissant` wrote, from a file that anybody may have changed. Throws a RangeError that says
- * what is missing.
+ * Reads back the output of `formatCroissant`, from a file that anybody may have changed. Throws a RangeError that names
+ * the missing part.
  */
 export function parseCroissant(raw: unknown): Receipt {
   const document = raw as Readonly<Record<string, unknown>> | null

@@ -1,7 +1,7 @@
 import type { Report } from './read-report.js'
 import type { ReportAnswer } from './report-answer.js'
 
-/** What data leaving the store costs: so much for each GB of 10⁹ bytes. */
+/** Cost of data that leaves the store, per GB of 10⁹ bytes. */
 export interface EgressPrice {
   readonly perGigabyte: number
 }
@@ -13,7 +13,7 @@ export function parsePrice(raw: string): number {
   throw new RangeError(`expected a price such as 0.09, found ${JSON.stringify(raw)}`)
 }
 
-/** What was saved at a price; null without one. */
+/** Money saved at this price; null without a price. */
 export function priceSaved({ savedBytes }: Report, price: EgressPrice | undefined): number | null {
   return price === undefined ? null : Math.round((savedBytes / 1e9) * price.perGigabyte * 100) / 100
 }

@@ -7,17 +7,17 @@ export interface Wait {
   readonly node: string
   readonly waitedMs: number
   readonly atMs: number
-  /** `user:alice`, `account:nlp`; empty where nobody said. */
+  /** `user:alice`, `account:nlp`; empty if the job named none. */
   readonly parties: readonly string[]
 }
 
-/** What a dataset cost and saved over the period, on all nodes that were asked of. */
+/** Cost and savings of a dataset over the period, on all nodes asked about. */
 export interface DatasetTally {
   readonly dataset: string
   uses: number
   hits: number
   waitedMs: number
-  /** Bytes that its uses read, each counted as one reading of the whole. */
+  /** Bytes that its uses read, each counted as one reading of the whole dataset. */
   readBytes: number
   storeBytes: number
   peerBytes: number
@@ -27,11 +27,11 @@ export interface DatasetTally {
   stagedAgainBytes: number
 }
 
-/** Requests that the policy refused, alike in dataset, node and limits. */
+/** Requests that the policy refused with the same dataset, node and limits. */
 export interface Refusal {
   readonly dataset: string
   readonly node: string
-  /** As `Limit` names them; empty where the history does not say. */
+  /** Named as in `Limit`; empty if the history does not say. */
   readonly limits: readonly string[]
   readonly lastTask: string | null
   readonly lastAtMs: number
@@ -39,25 +39,25 @@ export interface Refusal {
   count: number
 }
 
-/** As a staging notes where its bytes came from. */
+/** The form in which a staging notes where its bytes came from. */
 interface OriginsNoted {
   readonly storeBytes: number
   readonly peerBytes: Readonly<Record<string, number>>
 }
 
-/** The longest waits that are named one by one. */
+/** Number of longest waits listed one by one. */
 const NAMED_WAITS = 20
 
-/** Sums over the history, event by event, newest first: in memory are datasets and refusals, not events. */
+/** Sums up the history event by event, newest first. It holds datasets and refusals in memory, never the events. */
 export class HistoryTally {
   readonly datasets = new Map<string, DatasetTally>()
   readonly refusals = new Map<string, Refusal>()
   readonly copiesUsed = new Set<string>()
-  /** The longest first. */
+  /** Longest first. */
   waits: readonly Wait[] = []
-  /** Uses by an earlier dsc, which did not note how large the copy was. */
+  /** Uses by an earlier dsc, which did not note the size of the copy. */
   usesOfUnknownSize = 0
-  /** Newest first: a staging comes before the eviction that made it necessary. */
+  /** Stagings, newest first: a staging is read before the eviction that made it necessary. */
   readonly #stagedLater = new Map<string, { readonly bytes: number }[]>()
 
   add(event: RecordEvent): void {

@@ -3,12 +3,12 @@ import type { RecordEvent } from '../../model/record-event.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { readEventPages } from '../status/record-pages.js'
 
-/** The names under which the record may know a job: as it is given, or by its number in Slurm or its pod's uid. */
+/** The names under which the record may know a job: as given, by its number in Slurm, or by its pod's uid. */
 function namesOf(job: string): readonly string[] {
   return [job, `slurm:${job}`, `pod:${job}`]
 }
 
-/** Gathers what the history says that a job used; undefined when it knows nothing of the job. */
+/** Gathers a job's uses from the history; undefined if the history does not know the job. */
 export async function readReceipt(
   record: Pick<RecordStore, 'listEvents'>,
   job: string,
@@ -22,7 +22,7 @@ export async function readReceipt(
   return undefined
 }
 
-/** What a use notes of its copy; an earlier dsc noted nothing. */
+/** Details that a use notes about its copy; an earlier dsc noted none. */
 type UseDetail = Pick<UsedVersion, 'version' | 'source' | 'files' | 'contentBytes' | 'stripe'> & {
   readonly parties?: readonly string[]
 }

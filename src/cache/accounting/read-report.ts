@@ -4,14 +4,14 @@ import { readCopyPages, readEventPages } from '../status/record-pages.js'
 import { type Advice, advise, type ReportFigures, type UnusedCopy } from './advise.js'
 import { type DatasetTally, HistoryTally } from './history-tally.js'
 
-/** What staging did over a period. */
+/** Figures on staging over a period, with advice. */
 export interface Report extends ReportFigures {
   readonly advice: readonly Advice[]
 }
 
 const KINDS = ['leased', 'staged', 'evicted', 'refused'] as const
 
-/** Sums up the history since `sinceMs`, and the copies as they are. */
+/** Sums up the history since `sinceMs` and the present copies. */
 export async function readReport(
   record: RecordStore,
   asked: { readonly sinceMs: number; readonly nowMs: number; readonly node?: string | undefined },
@@ -47,7 +47,7 @@ export async function readReport(
   return { ...found, advice: advise(found) }
 }
 
-/** Also what was staged in the period and used by nobody, but not what is in use at present. */
+/** True also for a copy staged in the period and never used; false for any copy in use now. */
 function isUnused(copy: CopyUse, tally: HistoryTally, sinceMs: number): boolean {
   if (copy.state !== 'ready' || copy.referenceCount > 0 || tally.copiesUsed.has(copy.copyId)) return false
   return copy.lastUsedAtMs < sinceMs || copy.lastUsedAtMs === copy.readyAtMs

@@ -11,29 +11,29 @@ import {
   sendArrivalMessage,
 } from './arrival-wire.js'
 
-/** A stager that says nothing to who connects has been stopped, or is none, ms. */
+/** How long to wait for a stager's first message before treating it as stopped or dead, in ms. */
 const MAX_SILENCE_MS = 5000
-/** Keys of one `order` message: far below the longest line. */
+/** Keys per `order` message, so that it stays far below the maximum line length. */
 const ORDER_CHUNK_KEYS = 500
 
-/** What became of a wait: `gone`: whoever staged has ended, in whatever way; `unknown`: there is no such object. */
+/** Outcome of a wait. `gone`: the stager has ended, for any reason; `unknown`: there is no such object. */
 type Arrival = 'there' | 'unknown' | 'gone'
 
-/** Who reads an arriving copy. */
+/** A reader of an arriving copy. */
 export interface ArrivalReader {
   /** Shown to people; empty: unnamed. */
   readonly name: string
-  /** Told of objects of which ranges were there, and which are not what their source holds. */
+  /** Called with the key of an object whose ranges were reported as there but do not match the source. */
   readonly onSpoilt?: ((key: string) => void) | undefined
 }
 
 /** A reader's connection to the stager of one arriving copy. */
 export class ArrivalClient {
-  /** Resolves when the connection is no more. */
+  /** Resolves when the connection closes. */
   readonly ended: Promise<void>
   readonly #socket: Socket
   #tell: ((readers: readonly ReaderStatus[]) => void) | undefined
-  /** By what is waited for, as JSON. */
+  /** By the awaited object or range, as JSON. */
   readonly #waits = new Map<string, { urgency: Urgency; readonly settles: Set<(arrival: Arrival) => void> }>()
   readonly #onSpoilt: ArrivalReader['onSpoilt']
 
@@ -50,7 +50,7 @@ export class ArrivalClient {
     })
   }
 
-  /** Connects to whoever stages in the folder; undefined where nobody does or answers, or whom this user may not ask. */
+  /** Connects to the stager of the folder; undefined if there is none, it is silent, or this user may not connect. */
   static open(
     copyDirectory: string,
     reader: ArrivalReader = { name: '' },
@@ -58,7 +58,7 @@ export class ArrivalClient {
     const folder = HeldFolder.find(copyDirectory)
     if (folder === undefined) return Promise.resolve(undefined) // published or given up
     const socket = connect(folder.pathOf(SOCKET_NAME))
-    folder.close() // the address was taken when connect returned
+    folder.close() // connect has read the address by the time it returns
     const client = new ArrivalClient(socket, reader)
     socket.setTimeout(MAX_SILENCE_MS, () => socket.destroy())
     return new Promise((resolve) => {
@@ -81,15 +81,15 @@ export class ArrivalClient {
     return !this.#socket.destroyed
   }
 
-  /** Says what this reader will use next, in that order; adds to what it said before. */
+  /** Announces what this reader will use next, in that order; adds to earlier announcements. */
   order(asked: readonly Asked[]): void {
     for (let from = 0; from < asked.length; from += ORDER_CHUNK_KEYS)
       sendArrivalMessage(this.#socket, { order: asked.slice(from, from + ORDER_CHUNK_KEYS) })
   }
 
   /**
-   * Waits for what is asked, for `patienceMs` at most (default: for ever). Resolves with `gone`, too, when nobody waits
-   * any more.
+   * Waits for an object or range, for `patienceMs` at most (default: for ever). Also resolves with `gone` when the
+   * caller stops waiting.
    */
   want(
     asked: Asked,
@@ -126,7 +126,7 @@ export class ArrivalClient {
     })
   }
 
-  /** Who reads the copy, and what each waits for; empty when the stager has gone. */
+  /** The copy's readers and what each waits for; empty if the stager has gone. */
   describe(): Promise<readonly ReaderStatus[]> {
     return new Promise((resolve) => {
       if (!this.isOpen) resolve([])

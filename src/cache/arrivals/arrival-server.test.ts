@@ -13,13 +13,13 @@ import { BlockSet } from './block-set.js'
 import { DueWaits } from './due-waits.js'
 import type { Need } from './order-of-need.js'
 
-/** To some readers of lines the last one is two, or three. */
+/** Some readers of lines see two lines, or three, in the last one. */
 const KEYS = ['a', 'b', 'c', 'odd \n\u2028 "key"']
 
 async function openServer(t: TestContext, inFolder?: string) {
   const folder = inFolder ?? (await temporaryDirectory(t))
   const wanted: Need[] = []
-  /** What is in the file of `b`. */
+  /** Blocks that the file of `b` holds. */
   const written = new BlockSet(100_000, 4096)
   const server = await ArrivalServer.open({
     copyDirectory: folder,
@@ -156,7 +156,7 @@ test('the stager that takes over hears of what readers have ordered', async (t) 
   while (server.need.readerCount === 0) await sleep(1)
   server.close()
   const next = await openServer(t, folder)
-  await sleep(1) // the reader hears of the end
+  await sleep(1) // let the reader notice the end
   await reader.order(copy, ['a'])
   while (next.server.need.readerCount === 0) await sleep(1)
   assert.deepEqual([next.server.need.takeOrdered(), next.server.need.takeOrdered()], [3, 2])

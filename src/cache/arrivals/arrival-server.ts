@@ -18,38 +18,38 @@ import {
 import type { ByteRange } from './block-set.js'
 import { idOf, type Need, OrderOfNeed } from './order-of-need.js'
 
-/** More readers than this of one staging on one machine look at the manifest instead. */
+/** Maximum number of readers connected to one staging; any more poll the manifest instead. */
 const MAX_READERS = 256
 
-/** Keys of which the id is kept: a reader names shards again for each of their samples. */
+/** Number of keys whose ids are cached: a reader names a shard again for each of its samples. */
 const MAX_KNOWN_IDS = 4096
 
-/** A reader for whom more than this waits reads nothing, and is let go, bytes. */
+/** Unsent bytes at which a reader counts as not reading and is disconnected. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024
 
-/** Longer names of readers are cut. */
+/** Maximum length of a reader's name; longer ones are cut. */
 const MAX_NAME_LENGTH = 200
-/** Objects that a status names for each reader. */
+/** Number of objects that a status names for each reader. */
 const SHOWN_WAITS = 3
 
 interface ArrivalServerOptions {
-  /** The staging's folder, in which the socket lies. */
+  /** The staging's folder, which holds the socket. */
   readonly copyDirectory: string
   /** Largest id of the manifest. */
   readonly maxId: number
-  /** Ids of objects that are there already. */
+  /** Ids of objects that are already there. */
   readonly there: Iterable<number>
-  /** Id of a key of the manifest; undefined: it has none such. */
+  /** Id of a key in the manifest; undefined if it has no such key. */
   readonly idOf: (key: string) => number | undefined
-  /** Whether the bytes of a range are in the file, of an object that is not there yet. */
+  /** Whether the file holds the bytes of a range of an object that is not complete yet. */
   readonly isWritten: (id: number, range: ByteRange) => boolean
-  /** Called when a reader began to wait for something that is not there. */
+  /** Called when a reader starts to wait for something that is not there. */
   readonly onWant?: (need: Need, want: { readonly asked: Asked; readonly urgency: Urgency }) => void
 }
 
 /**
- * The stager's side of an arriving copy: takes what readers will need and what they wait for, and tells them when it
- * is there. The socket has the rights of the cache's folders. One that a killed stager left is replaced.
+ * The stager's side of an arriving copy. It collects what readers will need and what they wait for, and tells them when
+ * it is there. The socket has the permissions of the cache's folders. It replaces a socket left by a killed stager.
  */
 export class ArrivalServer {
   readonly need: OrderOfNeed<Socket>
@@ -72,7 +72,7 @@ export class ArrivalServer {
     this.#server.maxConnections = MAX_READERS
   }
 
-  /** Begins to listen; where that cannot be, on a file system without sockets, readers look at the manifest. */
+  /** Starts to listen. On a file system without sockets it cannot, and readers poll the manifest. */
   static async open(options: ArrivalServerOptions): Promise<ArrivalServer> {
     const opened = new ArrivalServer(options)
     const path = opened.#folder.pathOf(SOCKET_NAME)
@@ -84,32 +84,32 @@ export class ArrivalServer {
     return opened
   }
 
-  /** Tells those who wait for it, or for ranges of it, that an object is written and proven. */
+  /** Tells the readers that wait for an object, or for ranges of it, that it is written and verified. */
   arrived(id: number): void {
     for (const { reader, need } of this.need.arrived(id)) this.#tellThere(reader, need)
     this.#keys.delete(id)
   }
 
-  /** Bytes of an object were written: tells those who wait for just these. */
+  /** Tells the readers that wait for ranges of an object which ones have now been written. */
   wrote(id: number): void {
     const { isWritten } = this.#options
     for (const { reader, need } of this.need.wrote(id, (range) => isWritten(id, range)))
       this.#tellThere(reader, need)
   }
 
-  /** Tells all readers that an object is not what its source holds, though ranges of it were there. */
+  /** Tells all readers that an object does not match its source, although ranges of it were reported as there. */
   spoilt(key: string): void {
     for (const socket of this.#sockets) tell(socket, { spoilt: key })
   }
 
-  /** Ends all connections and takes the socket away: it does not belong to a published copy. */
+  /** Ends all connections and removes the socket, which does not belong to a published copy. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#server.close()
     for (const socket of this.#sockets) socket.destroy()
     rmSync(this.#folder.pathOf(SOCKET_NAME), { force: true })
-    this.#folder.close() // not before: closing the server removes the socket by its path
+    this.#folder.close() // only now: closing the server removes the socket by its path
   }
 
   #serve(socket: Socket): void {
@@ -168,7 +168,7 @@ export class ArrivalServer {
     tell(socket, { there: typeof need === 'number' ? key : [key, need.offset, need.length] })
   }
 
-  /** Undefined: there is no such object. */
+  /** Undefined if there is no such object. */
   #needOf(asked: Asked): Need | undefined {
     if (typeof asked === 'string') return this.#idOf(asked)
     const [key, offset, length] = asked
@@ -176,7 +176,7 @@ export class ArrivalServer {
     return id === undefined ? undefined : { id, offset, length }
   }
 
-  /** Keeps what the manifest answers, whose every question is one to its database. */
+  /** Caches the manifest's answers: each question is a query to its database. */
   #idOf(key: string): number | undefined {
     return this.#ids.getOrMake(key, () => this.#options.idOf(key))
   }

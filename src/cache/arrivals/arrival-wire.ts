@@ -4,25 +4,25 @@ import type { ReaderStatus } from '../../model/reader-status.js'
 import { parseUrgency, type Urgency } from '../../model/urgency.js'
 
 /**
- * What a reader asks for: an object by its key, to be told once it is proven; or a range of one (key, offset, length in
- * bytes), to be told as soon as its bytes are written. They are proven with their object, later.
+ * A request of a reader: an object by its key, to be reported once it is verified; or a range of one (key, offset,
+ * length in bytes), to be reported as soon as its bytes are written. They are verified later, with their object.
  */
 export type Asked = string | readonly [key: string, offset: number, length: number]
 
 /**
- * What readers of an arriving copy and its stager say to each other over the socket in its staging folder, one JSON
- * object a line. A reader says `order` (what it will use, in that order; more of it may follow) and `want` (what it
- * waits for, and how urgently); the stager answers each `want` with `there`, at once or when that is so, or with `unknown`. `spoilt` is an
- * object of which ranges were told of, and which was then found to be other than its source: it is fetched again.
- * A stager that ends closes the connection: readers look at the copy again. A reader may say its `name`; whoever asks
- * for the `status` is told of all `readers`.
+ * Messages between the readers of an arriving copy and its stager, over the socket in the staging folder, one JSON
+ * object a line. A reader sends `order` (what it will use, in that order; more may follow) and `want` (what it waits
+ * for, and how urgently). The stager answers each `want` with `there`, as soon as that is true, or with `unknown`.
+ * `spoilt` names an object that did not match its source after ranges of it were reported as there; it is fetched
+ * again. A stager that ends closes the connection, and readers look at the copy again. A reader may give its `name`;
+ * the answer to `status` lists all `readers`.
  */
 export type FromReader =
   | { readonly order: readonly Asked[] }
   | { readonly want: Asked; readonly urgency: Urgency }
   | { readonly name: string }
   | { readonly status: true }
-/** What the stager says to a reader. */
+/** A message from the stager to a reader. */
 export type FromStager =
   | { readonly arrivals: typeof ARRIVALS_VERSION }
   | { readonly there: Asked }
@@ -30,13 +30,13 @@ export type FromStager =
   | { readonly spoilt: string }
   | { readonly readers: readonly ReaderStatus[] }
 
-/** Said first by the stager; raise it with every change of the messages. */
+/** The stager sends it first; raise it with every change of the messages. */
 export const ARRIVALS_VERSION = 4
 
-/** The socket in the folder of a staging: reached through the held folder its path fits into an address (107 bytes). */
+/** The socket in a staging's folder. Through the held folder, its path fits into a socket address (107 bytes). */
 export const SOCKET_NAME = 'arrivals.sock'
 
-/** Reads what a reader says; throws for what is not one of its messages. */
+/** Parses a reader's message; throws for anything else. */
 export function parseFromReader(raw: unknown): FromReader {
   const { order, want, urgency, name, status } = raw as Readonly<Record<string, unknown>>
   if (Array.isArray(order) && order.every(isAsked)) return { order }
@@ -46,7 +46,7 @@ export function parseFromReader(raw: unknown): FromReader {
   throw new TypeError('expected order, want, name or status')
 }
 
-/** Reads what a stager says; throws for anything else: whoever may write into the folder may listen there. */
+/** Parses a stager's message; throws for anything else: any user who may write to the folder may listen there. */
 export function parseFromStager(raw: unknown): FromStager {
   const { arrivals, there, unknown, spoilt, readers } = raw as Readonly<Record<string, unknown>>
   if (arrivals === ARRIVALS_VERSION) return { arrivals }
@@ -79,7 +79,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-/** Sends one message; nothing happens on a socket that is gone. */
+/** Sends one message; does nothing on a closed socket. */
 export function sendArrivalMessage(socket: Socket, message: FromReader | FromStager): void {
   sendLine(socket, message)
 }

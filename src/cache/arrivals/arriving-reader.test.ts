@@ -15,7 +15,7 @@ import { describeArrivals } from './describe-arrivals.js'
 const GREETING = `${JSON.stringify({ arrivals: ARRIVALS_VERSION })}\n`
 const STATUS = { name: 'a', ordered: 0, waits: 0, waitsFor: [] }
 
-/** Listens where a stager would, greets with `greeting`, answers whatever it is told with `answer`, and else says nothing. */
+/** Listens in place of a stager, greets with `greeting`, answers any message with `answer`, and says nothing else. */
 async function pretendToStage(t: TestContext, folder: string, { greeting = '', answer = '' }) {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

@@ -8,13 +8,15 @@ import { ArrivalClient, type ArrivalReader } from './arrival-client.js'
 import type { Asked } from './arrival-wire.js'
 import type { WaitTurn } from './due-waits.js'
 
-/** How often the manifest is looked at where the stager cannot be asked, ms. */
+/** How often to look at the manifest if the stager does not answer, in ms. */
 const LOOK_INTERVAL_MS = 50
 
-/** A stager that tells nothing for so long may have been stopped, and another be at it: the manifest is looked at, ms. */
+/**
+ * How long a stager may be silent before the manifest is checked, in ms: it may have stopped, and another taken over.
+ */
 const PATIENCE_MS = 10_000
 
-/** What became of a look at an arriving copy: `gone`: it was published or given up, look at the record again. */
+/** Result of a look at an arriving copy. `gone`: it was published or given up; look at the record again. */
 export type ArrivingLook =
   | { readonly outcome: 'there'; readonly entry: ManifestEntry; readonly path: string }
   | { readonly outcome: 'unknown' }
@@ -24,14 +26,14 @@ type Look =
   | ArrivingLook
   | { readonly outcome: 'coming'; readonly entry: ManifestEntry; readonly path: string }
 
-/** Reads arriving copies of this node: one connection to each stager, shared by all that wait. */
+/** Reads arriving copies of this node, over one connection to each stager that all waits share. */
 export class ArrivingReader {
   readonly #clients = new Map<string, Promise<ArrivalClient | undefined>>()
   readonly #looks = new Map<
     string,
     { readonly keys: Map<string, Look['outcome']>; readonly done: Promise<void> }
   >()
-  /** What was ordered of each copy, for the stager that takes over. */
+  /** Orders for each copy, to repeat to a stager that takes over. */
   readonly #orders = new Map<string, Asked[]>()
   readonly #self: ArrivalReader
   #isClosed = false
@@ -41,7 +43,7 @@ export class ArrivingReader {
     this.#self = { name, onSpoilt }
   }
 
-  /** Says what of a copy will be used next, in that order; adds to what was said before. */
+  /** Announces what will be used of a copy next, in that order; adds to earlier announcements. */
   async order(copy: Pick<Copy, 'directory'>, asked: readonly Asked[]): Promise<void> {
     const { directory } = copy
     const client = await this.#clientOf(directory)
@@ -52,8 +54,8 @@ export class ArrivingReader {
   }
 
   /**
-   * As `waitFor`, for an object of whose place and size the caller knows, or a range of one: the stager is asked before
-   * the manifest, which tells of whole objects only. It is fetched next, with `turn` once that is due.
+   * Like `waitFor`, for an object whose place and size the caller knows, or for a range of one. It asks the stager
+   * before the manifest, which knows only whole objects. The stager fetches it next; with `turn`, once that is due.
    */
   async awaitAsked(
     copy: Pick<Copy, 'directory'>,
@@ -74,7 +76,7 @@ export class ArrivingReader {
     return 'gone'
   }
 
-  /** Looks a moment later: all who do share one opening of the manifest. */
+  /** Looks at the manifest a moment later; all waits in that moment share one opening of it. */
   async #lookTogether(directory: string, key: string): Promise<Look['outcome']> {
     const known = this.#looks.get(directory)
     const look = known ?? {
@@ -102,7 +104,7 @@ export class ArrivingReader {
     }
   }
 
-  /** Waits until an object is written and proven; it is fetched next. */
+  /** Waits until an object is written and verified; the stager fetches it next. */
   async waitFor(copy: Pick<Copy, 'directory'>, key: string, signal: AbortSignal): Promise<ArrivingLook> {
     for (;;) {
       const look = lookAt(copy, key)
@@ -110,7 +112,7 @@ export class ArrivingReader {
       signal.throwIfAborted()
       const client = await this.#clientOf(copy.directory)
       const arrival = client && (await client.want(key, { signal, patienceMs: PATIENCE_MS }))
-      // What has arrived is written down a moment later than it is told.
+      // The manifest records an arrival a moment after the stager reports it.
       if (arrival === 'there') return { outcome: 'there', entry: look.entry, path: look.path }
       if (arrival === 'unknown') return { outcome: 'unknown' }
       await sleep(LOOK_INTERVAL_MS, undefined, { signal }).catch(() => {})
@@ -127,7 +129,7 @@ export class ArrivingReader {
     const known = this.#clients.get(directory)
     const client = await known
     if (client?.isOpen) return client
-    // Whoever waited for the same dead connection shares the new one.
+    // Another wait for the same dead connection may have opened a new one: share it.
     const again = this.#clients.get(directory)
     if (again !== known && again !== undefined) return again
     const opened = ArrivalClient.open(directory, this.#self)
@@ -139,14 +141,14 @@ export class ArrivingReader {
   }
 }
 
-/** The manifest is opened for the look only: the stager could not publish while somebody holds it open. */
+/** Opens the manifest for this look only: the stager cannot publish while a reader holds it open. */
 function lookAt(copy: Pick<Copy, 'directory'>, key: string): Look {
   const manifest = Manifest.findPublished(copy.directory)
   if (manifest === undefined) return { outcome: 'gone' }
   try {
     return findIn(manifest, copy, key)
   } catch (error) {
-    // On a full disk SQLite cannot read what a stager writes: its staging is about to end.
+    // On a full disk SQLite cannot read what a stager is writing: the staging is about to end.
     if (isOfSqlite(error)) return { outcome: 'gone' }
     throw error
   } finally {

@@ -1,7 +1,10 @@
-/** Ranges are fetched and remembered in blocks of so many bytes: little more than what tar puts between two members. */
+/** Block size in which ranges are fetched and remembered, in bytes: little more than tar puts between two members. */
 const BLOCK_BYTES = 4096
 
-/** The blocks of an object, bytes: no block is in two parts, and of a source that ignores ranges there is one. */
+/**
+ * Size of an object's blocks, in bytes. No block spans two parts; if the source ignores ranges, the object is one
+ * block.
+ */
 export function planBlockBytes(object: {
   readonly sizeBytes: number
   readonly partBytes: number
@@ -12,19 +15,19 @@ export function planBlockBytes(object: {
   return partBytes % BLOCK_BYTES === 0 || partBytes >= sizeBytes ? BLOCK_BYTES : partBytes
 }
 
-/** Some bytes of an object. */
+/** A range of an object's bytes. */
 export interface ByteRange {
   readonly offset: number
   readonly length: number
 }
 
-/** Blocks of one object, a bit for each. */
+/** A set of blocks of one object, one bit each. */
 export class BlockSet {
   readonly #sizeBytes: number
   readonly #blockBytes: number
   readonly #bits: Uint8Array
 
-  /** `bits`: as `bits` of another set of an object of this size and these blocks. */
+  /** `bits`: the `bits` of another set for an object of the same size and block size. */
   constructor(sizeBytes: number, blockBytes: number, bits?: Uint8Array) {
     this.#sizeBytes = sizeBytes
     this.#blockBytes = blockBytes
@@ -42,17 +45,17 @@ export class BlockSet {
     for (let block = first; block < end; block++) this.#bits[block >> 3]! |= 1 << (block & 7)
   }
 
-  /** Takes everything out. */
+  /** Empties the set. */
   clear(): void {
     this.#bits.fill(0)
   }
 
-  /** Whether all bytes of the range are in. */
+  /** Whether the set holds all bytes of the range. */
   has(range: ByteRange): boolean {
     return this.missing(range).next().done === true
   }
 
-  /** Bytes of the range that are in. */
+  /** Number of bytes of the range that the set holds. */
   countIn(range: ByteRange): number {
     let missing = 0
     for (const { offset, length } of this.missing(range))
@@ -60,7 +63,7 @@ export class BlockSet {
     return Math.max(0, Math.min(range.length, this.#sizeBytes - range.offset)) - missing
   }
 
-  /** The runs of whole blocks that the range touches and that are not in, in order. */
+  /** The runs of whole blocks that the range touches and the set lacks, in order. */
   *missing(range: ByteRange): Generator<ByteRange, undefined> {
     const { first, end } = this.#blocksOf(range)
     for (let block = first; block < end; block++) {

@@ -4,16 +4,16 @@ import type { ReaderStatus } from '../../model/reader-status.js'
 import { stagingDirectoryOf } from '../cache-layout.js'
 import { ArrivalClient } from './arrival-client.js'
 
-/** A stager that does not answer for so long is not waited for, ms. */
+/** How long to wait for a stager's answer, in ms. */
 const MAX_SILENCE_MS = 5000
 
-/** Who reads the copies that are being staged here, by copy; those whose stager does not answer are left out. */
+/** Readers of the copies being staged on this node, by copy; copies whose stager does not answer are left out. */
 export async function describeArrivals(
   root: string,
   copies: readonly Pick<Copy, 'copyId'>[],
 ): Promise<ReadonlyMap<string, readonly ReaderStatus[]>> {
   const stop = new AbortController()
-  // The connections keep no process alive; this does.
+  // The connections do not keep the process alive; this timer does.
   const silent = sleep(MAX_SILENCE_MS, undefined, { signal: stop.signal }).catch(() => undefined)
   const described = await Promise.all(
     copies.map(async ({ copyId }) => {
@@ -31,7 +31,7 @@ async function describe(
   const opened = ArrivalClient.open(copyDirectory)
   const told = opened.then((client) => client?.describe())
   const readers = await Promise.race([told, silent])
-  void opened.then((client) => client?.close()) // of one that was silent, too
+  void opened.then((client) => client?.close()) // also if it was silent
   return readers?.map((reader) => ({
     ...reader,
     name: reader.name.replaceAll(/[^ -~]/g, '?'),

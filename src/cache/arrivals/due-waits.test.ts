@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DueWaits } from './due-waits.js'
 
-/** Begins so many waits; `due` names those that are due and not over. */
+/** Begins `count` waits; `due` names those that are due and have not ended. */
 function beginWaits(count: number) {
   const waits = new DueWaits()
   const turns = Array.from({ length: count }, () => waits.begin())

@@ -1,13 +1,13 @@
-/** Of a reader's waits so many count from the oldest on: about a batch, and what arrives while the next one is read. */
+/** Number of a reader's waits, from the oldest on, that are due: about a batch, plus what arrives while it is read. */
 const DUE_WAITS = 64
 
 /** A place in the order of a reader's waits. */
 export interface WaitTurn {
-  /** Whether it is waited for now. */
+  /** Whether the reader waits for it now. */
   readonly isDue: boolean
-  /** Resolves when it is; never, where it ended before. */
+  /** Resolves when it comes due; never, if it ends first. */
   readonly comesDue: Promise<void>
-  /** It is over, whatever became of it. */
+  /** Ends the wait, with any outcome. */
   end(): void
 }
 
@@ -18,18 +18,18 @@ interface Turn {
 }
 
 /**
- * Tells which of a reader's waits hold it up: those that are close behind the oldest. A reader that looks ahead waits
- * for hundreds of objects at once; were all of them fetched next, and at other nodes, too, the last of them would take
- * the links from the first.
+ * Tells which of a reader's waits hold it up: those close behind the oldest. A reader that looks ahead waits for
+ * hundreds of objects at once. If all of them were fetched next, from other nodes too, the last would take the links
+ * from the first.
  */
 export class DueWaits {
-  /** Those that are not over, oldest first. */
+  /** Waits that have not ended, oldest first. */
   readonly #turns = new Set<Turn>()
-  /** Those of them that are not due yet, oldest first. */
+  /** Those that are not due yet, oldest first. */
   readonly #early = new Set<Turn>()
   #begun = 0
 
-  /** Begins a wait, after all that were begun before. */
+  /** Starts a wait, behind all earlier ones. */
   begin(): WaitTurn {
     const { promise: comesDue, resolve: callDue } = Promise.withResolvers<void>()
     const turn: Turn = { number: this.#begun++, isDue: false, callDue }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Need, OrderOfNeed } from './order-of-need.js'
 
-/** In the order in which a staging takes them: what is waited for, then what is ordered. */
+/** Takes needs as a staging does: first awaited ones, then ordered ones. */
 const takeNext = (need: OrderOfNeed<string>) => need.takeWanted() ?? need.takeOrdered()
 
 const takeAll = (need: OrderOfNeed<string>) => {

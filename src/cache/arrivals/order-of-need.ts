@@ -1,7 +1,7 @@
 import type { Urgency } from '../../model/urgency.js'
 import type { ByteRange } from './block-set.js'
 
-/** What an object of an arriving copy is: still to be fetched, handed out to be fetched, or there and proven. */
+/** State of an object of an arriving copy: still to fetch, handed out for fetching, or there and verified. */
 const TO_FETCH = 0
 const TAKEN = 1
 const THERE = 2
@@ -11,28 +11,28 @@ export interface RangeNeed extends ByteRange {
   readonly id: number
 }
 
-/** What a reader needs: an object, proven, or a range of one. */
+/** A reader's need: a verified object, or a range of one. */
 export type Need = number | RangeNeed
 
 interface Reader {
-  /** What this reader will use, in that order; `position` is the first that was not looked at. */
+  /** Needs that this reader announced, in order; `position` is the first not looked at yet. */
   readonly order: Need[]
   position: number
 }
 
-/** A range and who waits for it. */
+/** A range and the reader that waits for it. */
 interface RangeWait<ReaderName> {
   readonly reader: ReaderName
   readonly need: RangeNeed
 }
 
 /**
- * The order in which a staging fetches what its readers need first: what somebody waits for, oldest first; then the
- * readers' orders, one need of each reader in turn, so that none waits for another's whole list. What no reader named
- * follows in the order of the listing, which is the caller's.
+ * The order in which a staging fetches for its readers: first what a reader waits for, longest wait first; then the
+ * readers' orders, one need of each reader in turn, so that no reader waits for another's whole list. Objects that no
+ * reader named follow in the order of the listing, which the caller keeps.
  *
- * Objects are ids of the manifest, integers from 1. No object is handed out twice; which bytes of a range are still to
- * be fetched is the caller's to know.
+ * Objects are ids of the manifest, integers from 1. No object is handed out twice; the caller knows which bytes of a
+ * range are still to be fetched.
  */
 export class OrderOfNeed<ReaderName> {
   readonly #states: Uint8Array
@@ -41,17 +41,17 @@ export class OrderOfNeed<ReaderName> {
   readonly #waiting = new Map<number, Set<ReaderName>>()
   /** Ranges that readers wait for, by object. */
   readonly #rangeWaits = new Map<number, RangeWait<ReaderName>[]>()
-  /** What is waited for and was not handed out. */
+  /** Needs that a reader waits for and that were not handed out yet. */
   readonly #wanted = new Set<Need>()
   #turn = 0
 
-  /** `maxId` is the largest id of the manifest; objects in `there` need not be fetched. */
+  /** `maxId`: largest id of the manifest; `there`: objects that need not be fetched. */
   constructor(maxId: number, there: Iterable<number>) {
     this.#states = new Uint8Array(maxId + 1)
     for (const id of there) this.#states[id] = THERE
   }
 
-  /** Whether nobody was told to fetch it yet. */
+  /** Whether the object has not been handed out yet. */
   isToFetch(id: number): boolean {
     return this.#states[id] === TO_FETCH
   }
@@ -60,12 +60,12 @@ export class OrderOfNeed<ReaderName> {
     return this.#states[id] === THERE
   }
 
-  /** Whether readers will use something that was not looked at yet. */
+  /** Whether readers announced anything that was not looked at yet. */
   get hasOrders(): boolean {
     return [...this.#readers.values()].some(({ order, position }) => position < order.length)
   }
 
-  /** Readers that are known, for the status. */
+  /** Number of known readers, for the status. */
   get readerCount(): number {
     return this.#readers.size
   }
@@ -74,7 +74,7 @@ export class OrderOfNeed<ReaderName> {
     return this.#waiting.size
   }
 
-  /** Adds to the end of a reader's order. */
+  /** Appends to a reader's order. */
   addOrder(reader: ReaderName, needs: readonly Need[]): void {
     const known = this.#readerOf(reader)
     if (known.position === known.order.length) known.position = known.order.length = 0
@@ -82,8 +82,8 @@ export class OrderOfNeed<ReaderName> {
   }
 
   /**
-   * Notes that a reader waits for something: what is `wanted` is fetched next, what is `ordered` after what the reader
-   * ordered before, what is `listed` in its turn. Returns whether it is there, proven, already.
+   * Notes that a reader waits for something. A `wanted` need is fetched next, an `ordered` one after the reader's
+   * earlier orders, a `listed` one in its turn. Returns `there` if the object is already there and verified.
    */
   want(reader: ReaderName, need: Need, urgency: Urgency = 'wanted'): 'there' | 'coming' {
     const id = idOf(need)
@@ -102,7 +102,7 @@ export class OrderOfNeed<ReaderName> {
     return 'coming'
   }
 
-  /** A reader has gone: what only it needed is fetched when the listing comes to it. */
+  /** Forgets a reader that has gone. Objects that only it needed are fetched in the order of the listing. */
   forget(reader: ReaderName): void {
     this.#readers.delete(reader)
     for (const [id, waiting] of this.#waiting) {
@@ -114,7 +114,7 @@ export class OrderOfNeed<ReaderName> {
     for (const id of [...this.#rangeWaits.keys()]) this.#endRangeWaits(id, (wait) => wait.reader === reader)
   }
 
-  /** What each reader said it will use and waits for, oldest first. */
+  /** The orders and waits of each reader, oldest first. */
   *describe(): Generator<{ reader: ReaderName; ordered: number; waitsFor: readonly number[] }> {
     for (const [reader, { order, position }] of this.#readers) {
       const objects = [...this.#waiting].filter(([, readers]) => readers.has(reader)).map(([id]) => id)
@@ -124,7 +124,7 @@ export class OrderOfNeed<ReaderName> {
     }
   }
 
-  /** Takes what somebody has waited for longest; undefined when nobody waits. */
+  /** Takes the need that a reader has waited for longest; undefined if no reader waits. */
   takeWanted(): Need | undefined {
     const [wanted] = this.#wanted
     if (wanted === undefined) return undefined
@@ -133,7 +133,7 @@ export class OrderOfNeed<ReaderName> {
     return wanted
   }
 
-  /** Takes the next of the readers' orders, of one reader after the other; undefined at their ends. */
+  /** Takes the next need from the readers' orders, one reader after the other; undefined when all orders are done. */
   takeOrdered(): Need | undefined {
     const readers = [...this.#readers.values()]
     for (let tried = 0; tried < readers.length; tried++) {
@@ -146,7 +146,7 @@ export class OrderOfNeed<ReaderName> {
     return undefined
   }
 
-  /** Takes an object that the listing comes to. False: it was taken before. */
+  /** Takes an object that the listing has reached. False: it was taken before. */
   take(id: number): boolean {
     if (this.#states[id] !== TO_FETCH) return false
     this.#states[id] = TAKEN
@@ -154,7 +154,7 @@ export class OrderOfNeed<ReaderName> {
     return true
   }
 
-  /** An object is there. Returns who waited for what of it. */
+  /** Notes that an object is there. Returns the readers that waited for it, and what each waited for. */
   arrived(id: number): readonly { readonly reader: ReaderName; readonly need: Need }[] {
     this.#states[id] = THERE
     this.#wanted.delete(id)
@@ -163,7 +163,7 @@ export class OrderOfNeed<ReaderName> {
     return [...waiting, ...this.#endRangeWaits(id, () => true)]
   }
 
-  /** Bytes of an object were written. Returns who waited for ranges of which `isWritten` says that they are there. */
+  /** Notes that bytes of an object were written. Returns the waits for ranges that are now there, by `isWritten`. */
   wrote(id: number, isWritten: (range: ByteRange) => boolean): readonly RangeWait<ReaderName>[] {
     return this.#rangeWaits.has(id) ? this.#endRangeWaits(id, ({ need }) => isWritten(need)) : []
   }
@@ -191,7 +191,7 @@ export class OrderOfNeed<ReaderName> {
   }
 }
 
-/** The object that is needed, or of which a range is. */
+/** Id of the needed object, or of the object that a needed range belongs to. */
 export function idOf(need: Need): number {
   return typeof need === 'number' ? need : need.id
 }

@@ -28,7 +28,7 @@ test('as much is under way as arrives in half a second, of what is counted here'
   assert.equal(budget.isSpent(500), false)
   for (let parts = 0; parts < 2; parts++) budget.began(16 * MIB)
   assert.equal(budget.isSpent(501), true)
-  // One more has come in the next half second: the pace is another.
+  // One more arrives in the next half second: the pace changes.
   budget.ended(16 * MIB, 10)
   assert.equal(budget.isSpent(900), false)
   assert.equal(budget.isSpent(1000), true)

@@ -1,17 +1,17 @@
-/** No more than arrives in this time is under way, ms: so soon what a reader waits for has the link. */
+/** Keep no more under way than arrives in this time, in ms: a reader's need gets the link that soon. */
 const AHEAD_MS = 500
-/** How long a pace is measured, ms. */
+/** Interval over which the pace is measured, in ms. */
 const INTERVAL_MS = 500
-/** A store that takes longer to answer is kept busy all the same: the quickest answer so many times. */
+/** A slower store is kept busy too: with what arrives in this many times its quickest answer. */
 const ANSWERS_AHEAD = 1.5
-/** So much may always be under way, bytes, and two tasks, whatever they fetch. */
+/** This many bytes, and two tasks of any kind, may always be under way. */
 const LEAST_BYTES = 1024 * 1024
 const LEAST_TASKS = 2
 
 /**
- * How much may be under way that no reader waits for. Requests that were sent share the link with all that come after
- * them: with 64 parts of 16 MiB under way on 1 Gb/s, the first batch of a feed comes to its bytes after 8 s. The pace is
- * that of what is counted here, a node's own share of a store that others read, too.
+ * Limits the bytes under way that no reader waits for. Requests already sent share the link with all later ones: with
+ * 64 parts of 16 MiB under way on 1 Gb/s, the first batch of a feed gets its bytes after 8 s. The pace is measured on
+ * the bytes counted here: the node's own share of a store that others read too.
  */
 export class ByteBudget {
   #underWayBytes = 0
@@ -21,7 +21,7 @@ export class ByteBudget {
   #quickestMs = Number.POSITIVE_INFINITY
   #before: { readonly atMs: number; readonly endedBytes: number } | undefined
 
-  /** Whether what is under way is enough for now; `nowMs`: of a clock, ms. */
+  /** Whether enough is under way for now; `nowMs`: time on any one clock, in ms. */
   isSpent(nowMs: number): boolean {
     this.#measure(nowMs)
     const answersMs = this.#endedBytes > 0 ? this.#quickestMs * ANSWERS_AHEAD : 0
@@ -34,7 +34,7 @@ export class ByteBudget {
     this.#underWayBytes += bytes
   }
 
-  /** `tookMs`: since it began, ms. */
+  /** `tookMs`: time since it began, in ms. */
   ended(bytes: number, tookMs: number): void {
     this.#underWayTasks -= 1
     this.#underWayBytes -= bytes

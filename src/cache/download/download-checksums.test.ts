@@ -22,7 +22,7 @@ function base64(algorithm: DigestAlgorithm, ...bodies: Uint8Array[]): string {
   return digest.finish().toString('base64')
 }
 
-/** No checksum but those that a test adds. */
+/** No checksums but those that a test adds. */
 const NONE = Object.fromEntries(
   [...SOURCE_CHECKSUMS, 'type'].map((name): [string, null] => [`x-amz-checksum-${name}`, null]),
 )
@@ -30,7 +30,7 @@ const NONE = Object.fromEntries(
 async function download(objects: Record<string, Buffer>, added: Record<string, string | null>) {
   const headers = { ...NONE, ...added }
   const from = await bench.makeSource(objects)
-  // s3rver keeps no checksums, others always crc64nvme: the proxy sends what the test wants.
+  // s3rver keeps no checksums, other servers always crc64nvme: the proxy sends the ones that the test wants.
   bench.proxy.setRules([{ match: '^(GET|HEAD) /[^/]+/data/', fault: { kind: 'headers', headers } }])
   const copyDirectory = bench.makePath('copy')
   await listIntoManifest({ ...from, copyDirectory, signal })

@@ -10,7 +10,7 @@ import { startSourceBench } from '../../testing/source-bench.js'
 const CHILD = fileURLToPath(new URL('../../testing/stage-child.js', import.meta.url))
 const MIB = 1024 * 1024
 
-/** A mount namespace of its own: the small disk is gone with the process, whatever happens. */
+/** A mount namespace of its own: the small disk disappears with the process in any case. */
 const words = ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']
 const skip = spawnSync('unshare', words, { stdio: 'ignore' }).status !== 0 && 'needs user namespaces'
 

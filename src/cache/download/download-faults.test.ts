@@ -26,7 +26,7 @@ async function stage(from: BenchSource, copyDirectory: string, stallTimeoutMs = 
   }
 }
 
-/** Files proven by more than their size; by what depends on the server. */
+/** Number of files verified by more than their size; the method depends on the server. */
 function countProven({ verifiedBy }: Downloaded): number {
   const { size: _, 'own-sha256': __, ...proven } = verifiedBy
   return Object.values(proven).reduce((sum, files) => sum + files, 0)
@@ -111,7 +111,7 @@ for (const { name, match, fault, code, requests } of [
     match: GET_A,
     fault: { kind: 'stall', afterBytes: 0 },
     code: 'SOURCE_STALLED',
-    requests: 4, // as often as 2 s last
+    requests: 4, // as many as fit into 2 s
   },
   {
     name: '403 on the listing',

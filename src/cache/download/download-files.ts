@@ -26,67 +26,71 @@ import { openTransferEngine } from './transfer/open-transfer-engine.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
 import type { WaitingThreads } from './transfer/waiting-threads.js'
 
-/** How far a download is. */
+/** Progress of a download. */
 export interface DownloadProgress {
   /** Bytes in place: fetched, reused or left by an earlier attempt. */
   readonly writtenBytes: number
   readonly doneFiles: number
 }
 
-/** What a download did. */
+/** Result of a download. */
 export interface Downloaded {
-  /** Bytes that came from the source in this call. */
+  /** Bytes fetched from the source by this call. */
   readonly fetchedBytes: number
   readonly fetchedFiles: number
-  /** Bytes taken from other copies here. */
+  /** Bytes taken from other copies on this node. */
   readonly reusedBytes: number
   readonly reusedFiles: number
   /** Repeated attempts. */
   readonly retries: number
-  /** Files of the whole copy by what proved them. */
+  /** Files of the whole copy, by how they were verified. */
   readonly verifiedBy: Partial<Record<VerifiedBy, number>>
 }
 
 interface DownloadOptions {
   readonly source: Source
   readonly copyDirectory: string
-  /** Copies here from which objects are taken that are the same; the dataset's own first. */
+  /** Copies on this node from which identical objects are taken; the dataset's own first. */
   readonly reusableDirectories?: readonly string[]
-  /** A folder of contents by their etags, from which objects are taken. */
+  /** A folder of contents named by etag, from which objects are taken. */
   readonly blobs?: string | undefined
   /** Called when the reusable copies are no longer needed. */
   readonly onReused?: (() => Promise<void>) | undefined
-  /** No byte for this long fails an attempt, ms. Default 30,000. */
+  /** An attempt fails after this long without a byte, in ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
-  /** Most requests at once, 1 to 1,024. Default 64. */
+  /** Maximum number of requests at once, 1 to 1,024. Default 64. */
   readonly concurrency?: number | undefined
-  /** Most requests at once just now, 1 or more; asked whenever one may start. Absent = `concurrency`. */
+  /** Current maximum of requests at once, 1 or more; read whenever one may start. Absent = `concurrency`. */
   readonly requestLimit?: (() => number) | undefined
-  /** Most bytes per second over all requests just now; asked again and again. Absent = as fast as it goes. */
+  /** Current maximum of bytes per second over all requests; read repeatedly. Absent = no limit. */
   readonly bandwidthLimit?: (() => number) | undefined
-  /** Threads that transfer, 0 = this one. Default: by cores and by what there is to fetch. */
+  /** Number of transfer threads, 0 = this one. Default: depends on the cores and the work left. */
   readonly threads?: number | undefined
-  /** Threads that were started before; the caller ends those that are left. */
+  /** Threads started in advance; the caller ends those left over. */
   readonly waitingThreads?: WaitingThreads | undefined
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
-  /** Somebody will read it while it comes: little is under way that no reader asked for. Default: once readers come. */
+  /**
+   * A reader will follow the download, so little is under way that no reader asked for. Default: once readers connect.
+   */
   readonly isReadWhileComing?: boolean | undefined
-  /** Names the boot, for tests; default: the system's. */
+  /** Id of the boot, for tests; default: the system's. */
   readonly bootId?: string | undefined
   readonly signal: AbortSignal
 }
 
-/** Requests at once unless the caller says otherwise. */
+/** Requests at once by default. */
 export const DEFAULT_CONCURRENCY = 64
 const PROGRESS_INTERVAL_MS = 100
-/** What somebody waits for has so many times the requests of all: room is left for it, and its link is not flooded. */
+/** Limit for awaited objects, as a multiple of the usual requests: leaves room for them without flooding the link. */
 const WANTED_SHARE = 1.5
-/** Of all requests that wait for other nodes, so many may be for what is less than wanted: room is left for what is. */
+/**
+ * Requests that wait for other nodes, as a multiple of the request limit: less urgent ones leave room for wanted ones.
+ */
 const AWAITED_SHARE = { wanted: 2, ordered: 1, listed: 0.8 }
 
 /**
- * Fetches what the manifest of `copyDirectory` still lacks. Stops promptly on `signal` or the first failure that
- * retries do not cure; what is finished by then is kept and not fetched again by the next call.
+ * Fetches whatever the manifest of `copyDirectory` still lacks. Stops promptly on `signal`, or on the first failure
+ * that retries do not fix; the next call keeps what is finished by then.
  */
 export async function downloadFiles(options: DownloadOptions): Promise<Downloaded> {
   const { copyDirectory, signal } = options
@@ -112,7 +116,7 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
     return { ...fetched, ...reused, verifiedBy: manifest.countByProof() }
   } catch (error) {
     throwIfStopped(signal)
-    // The listing describes objects that are no more: the next listing must be a new one.
+    // The listing names objects that no longer exist: the next attempt must list again.
     if (isDscError(error, 'SOURCE_CHANGED', 'SOURCE_NOT_FOUND')) manifest.writeSetting('stale', '1')
     throw describeDiskFailure(error, copyDirectory)
   } finally {
@@ -130,7 +134,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
   const partBytes = options.source.planPartBytes?.(before.contentBytes + left.contentBytes)
   let writtenBytes = 0
   const report = () => {
-    // What must be fetched again was shown already: the figure waits until it is passed.
+    // Bytes that must be fetched again were already shown: hold the figure until progress passes it.
     writtenBytes = Math.max(writtenBytes, before.contentBytes + download.presentBytes)
     options.onProgress?.({ writtenBytes, doneFiles: before.files + download.finishedFiles })
   }
@@ -198,17 +202,17 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
   return { fetchedBytes, fetchedFiles: finishedFiles, retries }
 }
 
-/** What is asked for at other nodes already is fetched next there. */
+/** If another node was already asked for it, asks that node to fetch it next. */
 function hurryElsewhere(engine: TransferEngine, asked: Asked): void {
   if (typeof asked === 'string') engine.hurry(asked)
   else engine.hurry(asked[0], { offset: asked[1], length: asked[2] })
 }
 
-/** Keeps as many objects and parts under way as the source takes well, until all are fetched. */
+/** Keeps as many objects and parts under way as the source handles well, until all are fetched. */
 async function runTasks(options: {
   readonly engine: TransferEngine
   readonly lanes: TaskLanes
-  /** Tells when somebody began to wait for an object. */
+  /** Emits `want` when a reader starts to wait for an object. */
   readonly wanted: EventEmitter<{ want: [] }>
   readonly budget: ByteBudget
   /** Whether enough is under way that no reader waits for. */
@@ -240,7 +244,7 @@ async function runTasks(options: {
     concurrency: () => 3 * readCap(),
     next: () => {
       throwIfStopped(options.signal)
-      // What somebody waits for does not wait for parts of 16 MiB that were begun before.
+      // An awaited need does not queue behind parts of 16 MiB that began earlier.
       return lanes.next({
         wanted: freeFor('wanted'),
         ordered: freeFor('ordered'),
@@ -248,7 +252,7 @@ async function runTasks(options: {
       })
     },
     run: async ({ task, lane, urgency }: TakenTask) => {
-      const isDirect = lane === 'direct' // what another node is still fetching is not on the link
+      const isDirect = lane === 'direct' // an object that another node is still fetching does not use the link
       running[lane] += 1
       const beganMs = performance.now()
       if (isDirect) budget.began(task.bytes)
@@ -259,7 +263,7 @@ async function runTasks(options: {
     },
     onFailure: (error) => options.stop.abort(error),
   })
-  // All that runs may be waiting for other nodes, and one of them give up.
+  // All running tasks may be waiting for other nodes, and one of those may give up.
   const timer = setInterval(() => run.look(), SORT_AGAIN_MS)
   wanted.on('want', () => run.look())
   try {

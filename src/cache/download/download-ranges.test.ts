@@ -20,10 +20,10 @@ const TOTAL = Object.values(OBJECTS).reduce((sum, { length }) => sum + length, 0
 
 type Request = readonly [key: string, offset: number, length: number]
 
-/** A source that says what is read of it, and sends what `answer` lets through. */
+/** A source that records every read of it and sends only what `answer` permits. */
 class WatchedSource {
   readonly requests: Request[] = []
-  /** Requests wait for what it returns; bytes may be spoilt. */
+  /** Each request waits for the returned promise; it may also spoil the bytes. */
   answer: (request: Request) => Promise<void> | undefined = () => undefined
   spoil: (request: Request) => boolean = () => false
   readonly source: Source
@@ -37,7 +37,7 @@ class WatchedSource {
     return this.requests.reduce((sum, [, , length]) => sum + length, 0)
   }
 
-  /** Holds back what matches until the returned function is called. */
+  /** Holds back matching requests until the returned function is called. */
   hold(isHeld: (request: Request) => boolean): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.answer = (request) => (isHeld(request) ? promise : undefined)

@@ -8,7 +8,7 @@ import { type SourceBench, startSourceBench } from '../../testing/source-bench.j
 import { type DownloadProgress, downloadFiles } from './download-files.js'
 import { listIntoManifest } from './list-into-manifest.js'
 
-// Servers and networks as they are: each seen with a product that people use.
+// Servers and networks as they are: each behavior was seen in a product that people use.
 const signal = new AbortController().signal
 const MIB = 1024 * 1024
 let bench: SourceBench

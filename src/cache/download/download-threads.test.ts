@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => bench.close())
 
-/** The same source, of which threads are told something else. */
+/** The same source, but with a changed description for threads. */
 function withAccess(source: Source, change: (access: SourceAccess) => Partial<SourceAccess>): Source {
   return {
     ...source,
@@ -78,7 +78,7 @@ test('a thread that dies fails the download instead of letting it hang', async (
   const from = await bench.makeSource({ a: 'alpha' })
   const copyDirectory = bench.makePath('copy')
   await listIntoManifest({ ...from, copyDirectory, signal })
-  // No URL: the thread cannot even open its connections.
+  // Not a URL: the thread cannot even open its connections.
   const source = withAccess(from.source, () => ({ location: { origin: 'nonsense' } }))
   await assert.rejects(downloadFiles({ source, copyDirectory, threads: 2, signal }), /thread .* ended early/)
   await downloadFiles({ ...from, copyDirectory, threads: 2, signal })
@@ -95,7 +95,7 @@ test('a download in threads stops promptly and goes on where it stopped', async 
   const isHalfThere = setInterval(() => {
     if (bench.proxy.sentBytes < 70_000 + 'alpha'.length) return
     clearInterval(isHalfThere)
-    setTimeout(() => stop.abort('SIGTERM'), 300) // time for the thread to tell that `a` is there
+    setTimeout(() => stop.abort('SIGTERM'), 300) // time for the thread to report that `a` is there
   }, 20)
   await assert.rejects(downloadFiles({ ...from, copyDirectory, threads: 2, signal: stop.signal }), {
     code: 'INTERRUPTED',
@@ -117,6 +117,6 @@ test('a bandwidth limit holds over all threads', async () => {
   const beganMs = performance.now()
   const bandwidthLimit = () => 4 * MIB
   await downloadFiles({ ...from, copyDirectory, threads: 2, bandwidthLimit, signal })
-  // A lower bound only: 2 MiB at 4 MiB/s, less the burst that is allowed ahead.
+  // A lower bound only: 2 MiB at 4 MiB/s, minus the burst that may run ahead.
   assert.ok(performance.now() - beganMs > 350, `${performance.now() - beganMs} ms`)
 })

@@ -4,7 +4,7 @@ import { startEarlyFlush } from './early-flush.js'
 
 const MIB = 1024 * 1024
 
-/** Flushes that end when they are told to. */
+/** Flushes that end on command. */
 function makeFlusher() {
   const running: ((isFlushed: boolean) => void)[] = []
   let begun = 0

@@ -1,19 +1,19 @@
 import { syncFileSystem } from '../../platform/sync-file-system.js'
 
-/** Data that is worth a flush of its own, bytes. */
+/** Unflushed data that is worth a flush, in bytes. */
 const FLUSH_BYTES = 64 * 1024 * 1024
-/** What a file costs the disk beside its bytes, in bytes that cost as much. */
+/** Cost of a file on disk besides its bytes, in bytes of equal cost. */
 const FILE_BYTES = 16 * 1024
 
-/** Has the disk write while the network still brings more, so that little is left to wait for when all is there. */
+/** Lets the disk write while the network is still receiving, so that little is left to wait for at the end. */
 interface EarlyFlush {
-  /** Called with what is written but not known to be on the disk. */
+  /** Called with what was written and may not be on the disk yet. */
   readonly note: (bytes: number, files: number) => void
-  /** Resolves when no flush is under way; false: one failed, and what it had to write must be synced file by file. */
+  /** Resolves when no flush is under way. False: one failed, and its data must be synced file by file. */
   readonly finish: () => Promise<boolean>
 }
 
-/** Flushes the file system of `directory` each time that enough has been written, one flush at a time. */
+/** Flushes the file system of `directory` each time enough has been written, one flush at a time. */
 export function startEarlyFlush(
   directory: string,
   flushFileSystem: (directory: string) => Promise<boolean> = syncFileSystem,

@@ -8,16 +8,16 @@ import { removeDirectory } from '../../platform/remove-directory.js'
 import { walkTree } from '../../platform/walk-tree.js'
 import { hubDirectory } from '../cache-layout.js'
 
-/** Nobody may write; a group only where its cache is open to it. */
+/** Mask that takes write permission from everybody but the group, which has it only in a cache open to it. */
 const CLOSED_TO_OWNER = 0o7575
 const COMMIT = /^[0-9a-f]{40}$/
 
 /**
- * Lays the cache of the hub's own clients beside the files of a repository's copy, so that HF_HUB_CACHE can point to
- * it: `models--org--name/` with `refs/<revision>` (the commit), `snapshots/<commit>/<path>` and, behind these,
- * `blobs/<digest>`, links to the copy's files. Takes the place of what was there; its folders are closed, for a client
- * that is not offline would put other repositories and other commits into them. Does nothing for copies of other sources.
- * Source: huggingface.co/docs/huggingface_hub/guides/manage-cache.
+ * Lays out the cache of the hub's own clients beside the files of a hub repository's copy, so that HF_HUB_CACHE can
+ * point to it: `models--org--name/` with `refs/<revision>` (the commit), `snapshots/<commit>/<path>` and, behind these,
+ * `blobs/<digest>`, links to the copy's files. It replaces an earlier one. Its folders are read-only, as a client that
+ * is not offline would add other repositories and commits to them. Does nothing for copies of other sources. Source:
+ * huggingface.co/docs/huggingface_hub/guides/manage-cache.
  */
 export async function layHubCache(copyDirectory: string, manifest: Manifest): Promise<void> {
   const definition = manifest.readSetting('definition')
@@ -25,7 +25,7 @@ export async function layHubCache(copyDirectory: string, manifest: Manifest): Pr
   if (url === undefined) return
   const hub = hubDirectory(copyDirectory)
   const [draft, old] = [`${hub}.new`, `${hub}.old`]
-  for (const left of [draft, old]) await removeDirectory(left) // of an attempt that was killed
+  for (const left of [draft, old]) await removeDirectory(left) // left by a killed attempt
   const repository = join(draft, nameHubFolder(url))
   let commit: string | undefined
   for (const page of manifest.pages('present')) {
@@ -46,7 +46,7 @@ export async function layHubCache(copyDirectory: string, manifest: Manifest): Pr
   rename(draft, hub)
 }
 
-/** Whoever shares the cache may still delete what another laid: members of a group keep what the group was given. */
+/** Read-only for its owner, yet other users of the cache may still delete it: the group keeps its permissions. */
 async function closeFolders(top: string): Promise<void> {
   const folders = [top]
   for await (const { path, kind } of walkTree(top)) if (kind === 'directory') folders.push(path)
@@ -54,7 +54,7 @@ async function closeFolders(top: string): Promise<void> {
     onHeldPath(folder, (path) => chmodSync(path, lstatSync(path).mode & CLOSED_TO_OWNER))
 }
 
-/** False: there is none. */
+/** False: `from` does not exist. */
 function rename(from: string, to: string): boolean {
   try {
     onHeldPath(from, (source) => onHeldPath(to, (target) => renameSync(source, target)))
@@ -65,7 +65,7 @@ function rename(from: string, to: string): boolean {
   }
 }
 
-/** Several files may be one blob. */
+/** Several files may share one blob. */
 function link(path: string, target: string): void {
   onHeldPath(
     path,

@@ -11,7 +11,7 @@ const dataset: Dataset = { name: 'd', source: 's3://bucket/', include: [], exclu
 /** Three pages. */
 const KEYS = Array.from({ length: 2500 }, (_, index) => `${String(index).padStart(5, '0')}.bin`)
 
-/** A copy that was listed, and a way to list its source again beside it and without it. */
+/** A listed copy, and functions that list its source again with and without it. */
 async function makeKnown(context: TestContext) {
   const folder = await temporaryDirectory(context)
   const source = openMemorySource(Object.fromEntries(KEYS.map((key) => [key, `content of ${key}`])))

@@ -7,7 +7,7 @@ import { removeDirectory } from '../../platform/remove-directory.js'
 import type { Cache } from '../cache.js'
 import { listIntoManifest } from './list-into-manifest.js'
 
-/** Lists a source outside of the cache, and keeps nothing of it: what it has now, and which version that is. */
+/** Lists a source outside the cache and keeps nothing: returns its present content and version. */
 export async function listElsewhere(
   cache: Pick<Cache, 'openSource'>,
   dataset: Dataset,

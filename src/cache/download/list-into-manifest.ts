@@ -22,30 +22,30 @@ const SHOWN_KEYS = 5
 
 /**
  * Lists a source into the manifest of `copyDirectory` and computes the version. Refuses keys that cannot be paths
- * before anything is fetched. A complete listing of the same dataset definition is reused; a half one is thrown
- * away; of one that no longer fits, the files that did not change are used again. Memory stays bounded by a page of keys.
+ * before it fetches anything. Reuses a complete listing of the same dataset definition and drops an incomplete one. If
+ * a complete listing no longer fits, its unchanged files are still reused. Memory stays bounded by a page of keys.
  */
 export async function listIntoManifest(options: {
   readonly source: Source
   readonly dataset: Dataset
   readonly copyDirectory: string
-  /** The part to fetch; absent = everything. The manifest names all objects in any case. */
+  /** The stripe to fetch; absent = everything. The manifest names all objects either way. */
   readonly stripe?: Stripe | undefined
-  /** A kept listing of another version is made again; absent = any will do. */
+  /** The expected version: a kept listing of another version is redone; absent = any version will do. */
   readonly version?: string | undefined
-  /** `refuse` (default): keys that cannot be paths fail it · `list`: no file is ever written of this listing. */
+  /** `refuse` (default): keys that cannot be paths fail the listing · `list`: no file will ever be written from it. */
   readonly unsafeKeys?: 'refuse' | 'list' | undefined
-  /** Lists again what was listed before. */
+  /** Lists again even if there is a kept listing. */
   readonly isRelisted?: boolean | undefined
-  /** Directory of a ready copy of the dataset: where the source is as it was then, no manifest is filled. */
+  /** Directory of a ready copy of the dataset; if the source has not changed since, no manifest is filled. */
   readonly knownDirectory?: string | undefined
   readonly onProgress?: (progress: { readonly objects: number; readonly bytes: number }) => void
-  /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
+  /** Current maximum of requests at once, 1 or more. Absent = as many as the source likes. */
   readonly requestLimit?: (() => number) | undefined
   readonly onRetry?: OnRetry
-  /** Hears once the listing is whole of what is in the source and no object of it. */
+  /** Called at the end of a complete listing if entries of the source were left out. */
   readonly onLeftOut?: (problem: string) => void
-  /** No byte for this long fails a question to the source, ms. Default 30,000. */
+  /** A request to the source fails after this long without a byte, in ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
   readonly signal?: AbortSignal
 }): Promise<Listing> {
@@ -76,7 +76,7 @@ export async function listIntoManifest(options: {
     manifest.writeSetting('dataset', definition)
     if (stripe) manifest.writeSetting('stripe', JSON.stringify(stripe))
     manifest.writeSetting('definition', JSON.stringify(dataset))
-    manifest.writeSetting('listing', JSON.stringify(listing)) // last: its presence says the listing is complete
+    manifest.writeSetting('listing', JSON.stringify(listing)) // last: its presence marks the listing as complete
     return listing
   } catch (error) {
     throw describeDiskFailure(error, copyDirectory)
@@ -108,7 +108,7 @@ interface Counts {
   contentBytes: number
   skippedFolderMarkers: number
   filteredObjects: number
-  /** Whether all is as in the known copy. */
+  /** Whether everything so far matches the known copy. */
   isKnown: boolean
 }
 
@@ -183,7 +183,7 @@ async function insertPages(
       else wanted.push(object)
     }
     if (counts.isKnown && !options.known?.take(wanted)) insertKnown()
-    // What is known was found to be paths when it was listed.
+    // Known objects were checked to be paths when they were first listed.
     const taken = counts.isKnown ? wanted : wanted.filter(mayBeFile)
     if (refusedCount === 0 && !counts.isKnown) manifest.add(taken)
     manifest.markers.add(markers)
@@ -219,7 +219,7 @@ function describeEmpty(source: Source, dataset: Dataset, counts: Counts): DscErr
   })
 }
 
-/** Settings that change what is listed: another definition needs another listing. */
+/** Settings that affect the listing: another definition needs another listing. */
 function describeDefinition(dataset: Dataset, stripe: Stripe | undefined): string {
   const { source, endpoint = null, include, exclude } = dataset
   const share = stripe && { stripe: [stripe.index, stripe.nodes.length] }

@@ -2,10 +2,10 @@ import picomatch from 'picomatch'
 import { DscError } from '../../failure/dsc-error.js'
 
 /**
- * Says which keys belong to a dataset: one include matches (or there is none) and no exclude does. Globs see the
- * key relative to the prefix; one without `/` matches names in every folder, as those of the AWS CLI and of `hf` do. In
- * one with `/`, `*` stops there and `**` does not. Dot files count. A pattern equal to the key matches
- * it whatever it contains, so that any key can be excluded by its name.
+ * Returns a function that tells which keys belong to a dataset: those that match an include (or there are no includes)
+ * and no exclude. Globs see the key relative to the prefix. A glob without `/` matches names in every folder, as in the
+ * AWS CLI and `hf`. In a glob with `/`, `*` stops at `/` and `**` does not. Dot files count. A pattern equal to the key
+ * always matches it, so any key can be excluded by name.
  */
 export function createKeyMatcher(filters: {
   readonly include: readonly string[]

@@ -2,23 +2,23 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from '../cache.js'
 import { type CountedSince, findActiveStagers, lookForOthers, planNodeShare } from './plan-node-share.js'
 
-/** A stager that is stopped or slow does not hold up the others for longer. */
+/** Maximum wait for others, in ms, so that a stopped or slow stager does not hold them up longer. */
 const MAX_WAIT_MS = 5000
 const LOOK_INTERVAL_MS = 100
 
-/** What one staging may take of its node's budget at present. */
+/** One staging's current share of its node's budget. */
 export interface NodeShare {
   /** Requests in flight; absent = no limit. */
   readonly requestLimit?: () => number
   /** Bytes per second; absent = no limit. */
   readonly bandwidthLimit?: () => number
-  /** Counts the node's stagings anew. */
+  /** Recounts the node's stagings. */
   readonly renew: () => Promise<void>
-  /** Resolves when the stagings that were there before have shrunk to their share, at most 5 s later. */
+  /** Resolves when earlier stagings have shrunk to their share, after at most 5 s. */
   readonly waitForOthers: (signal: AbortSignal) => Promise<void>
 }
 
-/** Shares the node's budget with the other stagings that the record knows of, in whatever process they run. */
+/** Shares the node's budget with the other stagings in the record, in all processes. */
 export function openNodeShare(cache: Cache, stageLeaseId: string): NodeShare {
   const { maxRequests, bandwidthBytesPerSecond } = cache.nodeBudget ?? {}
   if (maxRequests === undefined && bandwidthBytesPerSecond === undefined)

@@ -22,47 +22,47 @@ interface ObjectDownloadOptions {
   readonly log: ProgressLog
   readonly engine: TransferEngine
   readonly copyDirectory: string
-  /** Of large objects, unless their upload parts suit. */
+  /** Part size of large objects, unless their upload parts suit. */
   readonly partBytes: number | undefined
   readonly onChange: () => void
-  /** Called with what is in the files. */
+  /** Called with the bytes and files written to disk. */
   readonly onWritten: (bytes: number, files: number) => void
-  /** Called with the id of an object that is written and proven. */
+  /** Called with the id of an object that is written and verified. */
   readonly onArrived: (id: number) => void
-  /** Called with the id of an object of which more is in its file. */
+  /** Called with the id of an object when more of it is in its file. */
   readonly onRange: (id: number) => void
-  /** Called with the key of an object that is other than its source, and of which ranges may have been read. */
+  /** Called with the key of an object that does not match its source and of which ranges may have been read. */
   readonly onSpoilt: (key: string) => void
-  /** Whether an object is written and proven. */
+  /** Whether an object is written and verified. */
   readonly isThere: (id: number) => boolean
 }
 
 const MAX_MISMATCHES = 2
 
-/** Ranges that are to be fetched: those that somebody waits for, and those that are ordered. */
+/** Ranges to fetch: those that a reader waits for, and those that readers ordered. */
 export type RangeQueue = 'wanted' | 'ordered'
 
-/** Hands objects, their parts and ranges to the transfer engine and remembers in the manifest what is finished. */
+/** Hands objects, their parts and ranges to the transfer engine, and records finished ones in the manifest. */
 export class ObjectDownload {
   fetchedBytes = 0
   finishedFiles = 0
-  /** Bytes of parts that an earlier attempt left, less those of objects that are fetched again. */
+  /** Bytes of parts left by an earlier attempt, minus those of objects that are fetched again. */
   #keptBytes = 0
-  /** Objects fetched again as a whole. */
+  /** Number of times that a whole object was fetched again. */
   #mismatches = 0
   readonly #options: ObjectDownloadOptions
   readonly #files: string
-  /** Objects that came in parts so far, and are not proven. */
+  /** Objects that arrive in parts and are not verified yet. */
   readonly #begun = new Map<number, PartedObject>()
-  /** Those, and objects that are being begun. */
+  /** Those, and objects whose download in parts is being opened. */
   readonly #beginning = new Map<number, Promise<PartedObject>>()
-  /** Those, and objects that are to be: nobody fetches them in one piece any more. */
+  /** Those, and objects about to be opened: none of them is fetched in one piece any more. */
   readonly #parted = new Set<number>()
-  /** Objects that are being fetched in one piece. */
+  /** Objects being fetched in one piece. */
   readonly #whole = new Set<number>()
   readonly #parts = new PartQueue()
   readonly #ranges: Record<RangeQueue, RangeNeed[]> = { wanted: [], ordered: [] }
-  /** Ranges of objects that are being begun. */
+  /** Ranges of objects that are being opened. */
   readonly #waiting = new Map<number, { readonly queue: RangeQueue; readonly need: RangeNeed }[]>()
 
   constructor(options: ObjectDownloadOptions) {
@@ -75,34 +75,34 @@ export class ObjectDownload {
     return this.#mismatches + this.#options.engine.counts.retries
   }
 
-  /** Bytes in place or arriving; an attempt that fails takes its bytes back. */
+  /** Bytes in place or arriving; a failed attempt subtracts its bytes. */
   get presentBytes(): number {
     return this.#keptBytes + this.#options.engine.counts.receivedBytes
   }
 
-  /** Whether parts of large objects that were begun are still to be fetched. */
+  /** Whether opened large objects still have parts to fetch. */
   get hasParts(): boolean {
     return !this.#parts.isEmpty
   }
 
-  /** The next part of a large object that was begun. */
+  /** The next part of an opened large object. */
   nextPart(): FetchTask | undefined {
     const next = this.#parts.next()
     return next && this.#taskOfPortion(next.parted, next.portion)
   }
 
-  /** As `nextPart`, of objects that somebody waits for. */
+  /** Like `nextPart`, for objects that a reader waits for. */
   nextHurriedPart(): FetchTask | undefined {
     const next = this.#parts.nextHurried()
     return next && this.#taskOfPortion(next.parted, next.portion)
   }
 
-  /** Notes that a range of an object is to be fetched before whole objects. */
+  /** Queues a range of an object, to be fetched before whole objects. */
   addRange(queue: RangeQueue, need: RangeNeed): void {
     this.#ranges[queue].push(need)
   }
 
-  /** The next bytes of ranges that are to be fetched; undefined: none, or it is not known yet in which parts they are. */
+  /** The next bytes of queued ranges; undefined: there are none, or their parts are not known yet. */
   nextRange(queue: RangeQueue): FetchTask | undefined {
     const ranges = this.#ranges[queue]
     for (let next = ranges[0]; next; next = ranges[0]) {
@@ -120,17 +120,17 @@ export class ObjectDownload {
     return undefined
   }
 
-  /** Whether the bytes of a range are in the file of an object that is not finished. */
+  /** Whether the file of an unfinished object holds the bytes of a range. */
   isWritten(id: number, range: ByteRange): boolean {
     return this.#begun.get(id)?.there.has(range) ?? false
   }
 
-  /** Somebody waits for an object: if it was begun, its parts come before those of others. */
+  /** A reader waits for this object: if it is open, its parts come before those of others. */
   hurry(id: number): void {
     this.#parts.hurry(id)
   }
 
-  /** The task that `fetchObject` is. */
+  /** The task that calls `fetchObject`. */
   taskOf(entry: ManifestEntry): FetchTask {
     const { id, key, sizeBytes } = entry
     const range = { offset: 0, length: sizeBytes }
@@ -139,7 +139,7 @@ export class ObjectDownload {
     return { id, key, partOffset: 0, range, bytes, run: (urgency) => this.fetchObject(entry, urgency) }
   }
 
-  /** Fetches a small object; for a large one plans its parts, which `nextPart` then hands out. */
+  /** Fetches a small object; for a large one, plans the parts that `nextPart` then hands out. */
   async fetchObject(entry: ManifestEntry, urgency: Urgency): Promise<void> {
     const { id, sizeBytes } = entry
     if (this.#isInParts(entry)) return this.#fetchInParts(entry)
@@ -167,7 +167,10 @@ export class ObjectDownload {
     return { key, etag, versionId, checksum, sizeBytes, path: join(this.#files, key) }
   }
 
-  /** The task of beginning an object of which a range is needed; undefined where somebody does, or it needs no more. */
+  /**
+   * The task that opens an object for a needed range; undefined if another task does so, or no range is needed any
+   * more.
+   */
   #taskOfBeginning(queue: RangeQueue, need: RangeNeed): FetchTask | undefined {
     const { id } = need
     if (this.#whole.has(id) || this.#options.isThere(id)) return undefined
@@ -244,7 +247,7 @@ export class ObjectDownload {
     for (const { offset, length, digest } of parted.extrasOf(part)) {
       const range = { offset, length }
       const task = { kind: 'digest', object, part: range, proofAlgorithm: 'crc32' } as const
-      if ((await engine.run(task)).proof !== digest) onSpoilt(entry.key) // readers got other bytes than stay
+      if ((await engine.run(task)).proof !== digest) onSpoilt(entry.key) // readers got other bytes than the file keeps
     }
     const finished = await engine.run({ kind: 'digest', object, part, proofAlgorithm })
     await this.#finishPart(parted, part, finished)
@@ -265,7 +268,7 @@ export class ObjectDownload {
       const finished = parted.finished as FinishedPart[]
       verifiedBy = await engine.run({ kind: 'prove', object, proof, parts, finished })
     } catch (error) {
-      // Which part is wrong cannot be told, so all of them are fetched again.
+      // There is no telling which part is wrong, so fetch them all again.
       const isMismatch = isDscError(error, 'CHECKSUM_MISMATCH')
       log.forgetParts(entry.id)
       if (isMismatch) this.#options.onSpoilt(entry.key)

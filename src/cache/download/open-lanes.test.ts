@@ -16,7 +16,7 @@ function taskOf(key: string): FetchTask {
   return { id: 0, key, partOffset: 0, range: { offset: 0, length: 1 }, bytes: 1, run: async () => {} }
 }
 
-/** What is handed out, one after the other, until there is nothing more. */
+/** Keys of the tasks in the order of handing out, until there are no more. */
 function handedOut(options: { readonly parts: number; readonly mayTakeParts: boolean }): readonly string[] {
   let { parts } = options
   const nextPart = () => (parts-- > 0 ? taskOf('part') : undefined)

@@ -9,20 +9,20 @@ import { type FetchTask, TaskLanes } from './task-lanes.js'
 const PENDING_PAGE_ENTRIES = 1000
 
 /**
- * What somebody waits for first; then ranges that readers will need, what was begun, objects that readers will need,
- * and the rest by its keys.
+ * The order of fetching: first any need that a reader waits for; then ranges that readers ordered, parts of opened
+ * objects, objects that readers ordered, and the rest in the order of keys.
  */
 export function openLanes(options: {
   readonly source: Source
   readonly manifest: Manifest
   readonly download: ObjectDownload
   readonly need: ArrivalServer['need']
-  /** Whether more parts may be taken that nobody waits for. */
+  /** Whether more parts may be taken that no reader waits for. */
   readonly mayTakeParts: () => boolean
 }): TaskLanes {
   const { source, manifest, download, need, mayTakeParts } = options
   const pending = readPending(manifest)
-  // What stands in a full lane is not taken: a reader may order it before its turn comes.
+  // A task in a full lane is not claimed yet: a reader may order its object before its turn comes.
   const takeRest = (): FetchTask | undefined => {
     for (let next = pending.next(); !next.done; next = pending.next()) {
       const { id } = next.value
@@ -39,7 +39,7 @@ export function openLanes(options: {
     }
     return undefined
   }
-  // Large objects that were begun end before others begin.
+  // Finish opened large objects before opening others.
   const takePartOr = (takeNext: () => FetchTask | undefined): FetchTask | undefined => {
     const part = mayTakeParts() ? download.nextPart() : undefined
     return part ?? (download.hasParts ? undefined : takeNext())
@@ -58,15 +58,16 @@ export function openLanes(options: {
       ordered: takeOrdered,
       listed: () => takePartOr(takeRest),
     },
-    // To begin an object takes none of its bytes.
+    // Opening an object fetches none of its bytes.
     isAwaited: ({ key, partOffset, bytes }) => bytes > 0 && source.isAwaited?.(key, partOffset) === true,
     nowMs: () => performance.now(),
   })
 }
 
 /**
- * The objects that are not in place, by their keys: a large source is listed in another order by each node, and nodes
- * that wait for each other's objects fetch them in one. A page at a time: what is fetched meanwhile is behind the page.
+ * The objects still to fetch, in the order of keys: nodes may list a large source in different orders, and nodes that
+ * wait for each other's objects must fetch them in the same one. Reads a page at a time; objects fetched since then are
+ * behind the page.
  */
 function* readPending(manifest: Manifest): Generator<ManifestEntry, undefined> {
   for (const page of manifest.missingPages(PENDING_PAGE_ENTRIES)) yield* page

@@ -17,7 +17,7 @@ function objectOf(id: number): PartedObject {
   return { entry: { id }, take } as unknown as PartedObject
 }
 
-/** The objects of the parts that are handed out until there is none just now. */
+/** The objects whose parts are handed out until none is available. */
 function takeAll(queue: PartQueue): readonly number[] {
   const ids: number[] = []
   for (let next = queue.next(); next; next = queue.next()) ids.push(next.parted.entry.id)
@@ -50,7 +50,7 @@ test('an object that came otherwise meanwhile holds up nobody', () => {
   const queue = new PartQueue()
   for (const id of [1, 2, 3]) queue.expect(id)
   queue.add(objectOf(2), PARTS)
-  queue.forget(2) // ranges of it were wanted, and that was all of it
+  queue.forget(2) // all of it was fetched through wanted ranges
   queue.add(objectOf(3), PARTS)
   queue.forget(1)
   assert.deepEqual(takeAll(queue), [2, 2, 3, 3])

@@ -1,38 +1,38 @@
 import type { Part } from '../../proof/plan-parts.js'
 import type { PartedObject, Portion } from './parted-object.js'
 
-/** Bytes of a part that are to be fetched now. */
+/** Bytes of a part to fetch now. */
 interface QueuedPortion {
   readonly parted: PartedObject
   readonly portion: Portion
 }
 
 /**
- * Parts of large objects, in the order in which their objects were taken: few files are half done at a time. Nodes that
- * stage together wait for each other's parts, so that all of them go by this order, whichever object was opened first.
+ * Parts of large objects, in the order in which their objects were taken, so that few files are half done at a time.
+ * Nodes that stage together wait for each other's parts, so all follow this order, no matter which object opened first.
  */
 export class PartQueue {
   #parts: { readonly parted: PartedObject; readonly part: Part }[] = []
-  /** When each object was taken, counted from 0. */
+  /** Each object's place in the order of taking, counted from 0. */
   readonly #turns = new Map<number, number>()
   #taken = 0
-  /** Objects that were taken, and whose parts are not known yet, by their turns. */
+  /** Objects that were taken but whose parts are not known yet, in the order of taking. */
   readonly #opening = new Set<number>()
-  /** Objects that somebody waits for. */
+  /** Objects that a reader waits for. */
   readonly #hurried = new Set<number>()
 
   get isEmpty(): boolean {
     return this.#parts.length === 0
   }
 
-  /** An object was taken: its parts will be added, and come before those of objects that are taken later. */
+  /** Notes that an object was taken: its parts will be added, and come before those of objects taken later. */
   expect(id: number): void {
     if (this.#turns.has(id)) return
     this.#turns.set(id, this.#taken++)
     this.#opening.add(id)
   }
 
-  /** Adds parts of an object in its turn, or before all others where somebody waits for it. */
+  /** Adds parts of an object in its turn, or before all others if a reader waits for it. */
   add(parted: PartedObject, parts: readonly Part[]): void {
     const { id } = parted.entry
     this.expect(id)
@@ -44,32 +44,32 @@ export class PartQueue {
     this.#parts.splice(at === -1 ? this.#parts.length : at, 0, ...added)
   }
 
-  /** Somebody waits for an object: its parts come before those of others. */
+  /** A reader waits for this object: its parts come before those of others. */
   hurry(id: number): void {
     this.#hurried.add(id)
     this.#parts.sort((a, b) => Number(b.parted.entry.id === id) - Number(a.parted.entry.id === id))
   }
 
-  /** An object is there: nobody waits for it any more. */
+  /** The object is there: no reader waits for it any more. */
   forget(id: number): void {
     this.#hurried.delete(id)
     this.#turns.delete(id)
     this.#opening.delete(id)
   }
 
-  /** The next in order; undefined, too, while an object that stands before it is being opened. */
+  /** The next portion in order; undefined also while an object that comes before it is being opened. */
   next(): QueuedPortion | undefined {
     const [opening] = this.#opening
     const turn = opening === undefined ? Number.POSITIVE_INFINITY : this.#turnOf(opening)
     return this.#nextOf((id) => this.#hurried.has(id) || this.#turnOf(id) < turn)
   }
 
-  /** As `next`, of objects that somebody waits for. */
+  /** Like `next`, for objects that a reader waits for. */
   nextHurried(): QueuedPortion | undefined {
     return this.#hurried.size === 0 ? undefined : this.#nextOf((id) => this.#hurried.has(id))
   }
 
-  /** Before all others: an object that is there, of which parts may stand here. */
+  /** A forgotten object comes before all others: it is there, but parts of it may still be queued. */
   #turnOf(id: number): number {
     return this.#turns.get(id) ?? -1
   }

@@ -9,38 +9,38 @@ import type { TransferObject } from './transfer/arriving-range.js'
 import { preallocate } from './transfer/file-sink.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
 
-/** Bytes to fetch in one request: a part, or some of one. */
+/** Bytes to fetch in one request: a part, or a range of one. */
 export interface Portion extends ByteRange {
   readonly part: Part
-  /** Whether the whole part is on its way, too, and these bytes of it are wanted sooner. */
+  /** Whether the whole part is already under way and these bytes of it are wanted sooner. */
   readonly isExtra: boolean
 }
 
-/** A range and the CRC-32 of what came. */
+/** A range and the CRC-32 of the bytes received for it. */
 interface RangeDigest extends ByteRange {
   readonly digest: string
 }
 
-/** An object that comes in parts, and of each part what a reader needs first. */
+/** An object that arrives in parts; within each part, ranges that a reader needs come first. */
 export class PartedObject {
   readonly entry: ManifestEntry
   readonly object: TransferObject
   readonly parts: readonly Part[]
   readonly proof: Proof
   readonly finished: (FinishedPart | undefined)[]
-  /** Blocks that are in the file. */
+  /** Blocks that the file holds. */
   readonly there: BlockSet
-  /** Times the whole was fetched and found wrong. */
+  /** Number of times that the whole object was fetched and found wrong. */
   mismatches = 0
-  /** Blocks that are there or on their way. */
+  /** Blocks that are there or under way. */
   readonly #taken: BlockSet
-  /** Parts that are on their way as wholes, by number. */
+  /** Parts under way in one piece, by number. */
   readonly #coming = new Set<number>()
-  /** Blocks that were asked for a second time. */
+  /** Blocks requested a second time. */
   readonly #extra: BlockSet
-  /** Of each part with such blocks: how many requests for them are on their way, and what readers got by them. */
+  /** For each part with such blocks: the number of requests for them under way, and the ranges received. */
   readonly #extras = new Map<number, { underWay: number; readonly came: RangeDigest[] }>()
-  /** Parts that are being digested, by number. */
+  /** Parts being digested, by number. */
   readonly #digesting = new Set<number>()
   #isProving = false
 
@@ -50,7 +50,7 @@ export class PartedObject {
     readonly parts: readonly Part[]
     readonly proof: Proof
     readonly finished: (FinishedPart | undefined)[]
-    /** Blocks that an earlier attempt left. */
+    /** Blocks left by an earlier attempt. */
     readonly bits: Uint8Array | undefined
     readonly blockBytes: number
   }) {
@@ -70,19 +70,21 @@ export class PartedObject {
     return this.parts.filter(({ number }) => !this.finished[number])
   }
 
-  /** What parts are proven with; undefined: nothing, for a digest of the whole in order is made by reading again. */
+  /**
+   * Algorithm that verifies parts; undefined if there is none: a digest of the whole, in order, needs a second read.
+   */
   get proofAlgorithm(): ProofAlgorithm | undefined {
     const { proof } = this
     return proof.kind === 'combine' || proof.kind === 'digest-of-digests' ? proof.algorithm : undefined
   }
 
-  /** Whether nothing but the digest of who sends a part proves it. */
+  /** Whether only the digest given by a part's sender can verify it. */
   get needsDigest(): boolean {
     const { proof } = this
     return proof.kind === 'size' || (proof.kind === 'digest-of-digests' && !proof.isCertain)
   }
 
-  /** Takes the first bytes of the range that nobody fetches yet; undefined: there are none. */
+  /** Takes the first bytes of the range that are not under way yet; undefined if there are none. */
   take(range: ByteRange): Portion | undefined {
     const run = this.#taken.missing(range).next().value
     if (run === undefined) return undefined
@@ -93,8 +95,8 @@ export class PartedObject {
   }
 
   /**
-   * As `take`, of a range that somebody waits for: where its bytes are far behind in a part that is on its way, they are
-   * asked for once more, alone.
+   * Like `take`, for a range that a reader waits for: if its bytes are far back in a part that is under way, they are
+   * requested once more, alone.
    */
   takeWanted(range: ByteRange): Portion | undefined {
     const taken = this.take(range)
@@ -112,7 +114,7 @@ export class PartedObject {
     return undefined
   }
 
-  /** The bytes are in the file; `digest`: of a range, as it came. */
+  /** Notes that the bytes are in the file; `digest`: of a range, as received. */
   wrote({ part, offset, length, isExtra }: Portion, digest: string): void {
     this.there.add({ offset, length })
     const extras = isExtra ? this.#extras.get(part.number) : undefined
@@ -123,8 +125,8 @@ export class PartedObject {
   }
 
   /**
-   * What readers got of a part while all of it was on its way: its bytes were written twice, so that what was digested
-   * on the way may not be what is in the file.
+   * Ranges that readers got from a part while all of it was under way. Their bytes were written twice, so the digest
+   * made on arrival may differ from the file.
    */
   extrasOf({ number }: Part): readonly RangeDigest[] {
     return this.#extras.get(number)?.came ?? []
@@ -134,14 +136,14 @@ export class PartedObject {
     return this.#extras.has(number)
   }
 
-  /** Whether all parts are finished, once: the whole is to be proven. */
+  /** True once, when all parts are finished: the whole can be verified. */
   takeProof(): boolean {
     if (this.#isProving || this.missingParts.length > 0) return false
     this.#isProving = true
     return true
   }
 
-  /** Whether all of a part that came in ranges is there, once: it is to be digested. */
+  /** True once, when all of a part that arrived in ranges is there: it can be digested. */
   takeWritten({ number, offset, length }: Part): boolean {
     if (this.finished[number] || this.#digesting.has(number) || this.#coming.has(number)) return false
     if ((this.#extras.get(number)?.underWay ?? 0) > 0 || !this.there.has({ offset, length })) return false
@@ -149,13 +151,13 @@ export class PartedObject {
     return true
   }
 
-  /** As much of a run as is in its first part. */
+  /** The beginning of a run, up to the end of its first part. */
   #cut({ offset, length }: ByteRange): ByteRange & { readonly part: Part } {
     const part = this.parts[Math.floor(offset / this.parts[0]!.length)]!
     return { part, offset, length: Math.min(length, part.offset + part.length - offset) }
   }
 
-  /** Everything is fetched again. */
+  /** Resets everything for a new download. */
   restart(): void {
     this.finished.fill(undefined)
     this.#digesting.clear()
@@ -167,13 +169,13 @@ export class PartedObject {
   }
 }
 
-/** Plans the parts of an object, or goes on with those that an earlier attempt planned, and makes room for its file. */
+/** Plans an object's parts, or resumes those that an earlier attempt planned, and allocates its file. */
 export async function openPartedObject(
   staging: {
     readonly manifest: Manifest
     readonly log: ProgressLog
     readonly engine: TransferEngine
-    /** Unless the parts of its upload suit. */
+    /** Part size, unless the parts of its upload suit. */
     readonly partBytes: number | undefined
   },
   entry: ManifestEntry,

@@ -11,13 +11,13 @@ import { findHeld, makeHeld, namesBelow } from '../held-cache.js'
 import { markUntouched } from '../untouched-copy.js'
 import { layHubCache } from './hub-layout.js'
 
-/** Up to here syncing file by file is quicker than asking the whole file system. */
+/** Up to this many files, syncing each is quicker than syncing the whole file system. */
 const SYNC_ONE_BY_ONE_FILES = 64
 
 /**
- * Gives a complete download its final name, all or nothing. Order matters after a power cut: contents and folders
- * reach the disk before the name does. Both directories must be on one file system. Files are read-only from
- * here on; folders stay writable, because moving a read-only folder to the trash would be refused.
+ * Gives a complete download its final name, all or nothing. The order matters after a power cut: contents and folders
+ * reach the disk before the name does. Both directories must be on one file system. Files are read-only from here on;
+ * folders stay writable, because a read-only folder could not be moved to the trash.
  */
 export async function publishCopy(options: {
   /** The cache root; both folders lie below it. */
@@ -50,13 +50,13 @@ function moveIntoPlace(root: string, names: { from: readonly string[]; to: reado
     const target = hold(makeHeld(root, names.to.slice(0, -1)))
     source.move(names.from.at(-1)!, target, names.to.at(-1)!)
     target.sync()
-    hold(makeHeld(root, names.to.slice(0, -2))).sync() // the folder may be new itself
+    hold(makeHeld(root, names.to.slice(0, -2))).sync() // the folder itself may be new
   } finally {
     for (const folder of held) folder.close()
   }
 }
 
-/** Folds the journal into the manifest, so that a published copy is one file that nobody writes. */
+/** Folds the journal into the manifest: a published copy's manifest is one file, never written again. */
 async function finishManifest(copyDirectory: string): Promise<{ readonly mustSyncEach: boolean }> {
   const manifest = Manifest.open(copyDirectory)
   let mustSyncEach = false
@@ -98,7 +98,7 @@ async function syncTree(
   await syncPath(copyDirectory)
 }
 
-/** Flushes a file's or folder's contents to the disk. */
+/** Flushes the contents of a file or folder to disk. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

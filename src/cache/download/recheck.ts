@@ -6,8 +6,8 @@ import { checkObject } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
 
 /**
- * After a reboot, files that were finished but never synced may have lost their bytes: checks them by digest and
- * marks what is not right as not fetched. Does nothing while the boot is the one the files were written in.
+ * After a reboot, finished files that were never synced may have lost their bytes: checks them by digest and marks
+ * damaged ones as not fetched. Does nothing while the system is still in the boot that wrote the files.
  */
 export async function recheckAfterReboot(
   manifest: Manifest,
@@ -18,7 +18,7 @@ export async function recheckAfterReboot(
   const before = manifest.readSetting('boot_id')
   const counts = { recheckedObjects: 0, lostObjects: 0 }
   if (before !== undefined && (before !== bootId || bootId === 'unknown')) {
-    manifest.blocks.drop() // nothing tells whether they reached the disk
+    manifest.blocks.drop() // they may never have reached the disk
     for (const entry of manifest.entries('begun')) {
       throwIfStopped(options.signal)
       const path = join(filesDirectory(copyDirectory), entry.key)

@@ -14,9 +14,9 @@ const READS_BETWEEN_BREATHS = 32
 const ETAG = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 
 /**
- * Takes objects whose contents lie in `blobs`, each under its etag, as the clients of Hugging Face hubs keep them: copies
- * the file (by reflink where the file system can), and keeps it if it has the checksum that the source lists. Whoever
- * owns the folder may write into it later, so nothing is linked.
+ * Takes objects from `blobs`, where each lies under its etag, as the clients of Hugging Face hubs keep them. Copies the
+ * file (by reflink where the file system can) and keeps it if it has the checksum that the source lists. It links none:
+ * the folder's owner may still write to it.
  */
 export async function reuseBlobs(
   manifest: Manifest,
@@ -38,7 +38,7 @@ export async function reuseBlobs(
   return counts
 }
 
-/** Undefined: there is no such blob, or it is not what its name says. */
+/** Undefined: there is no such blob, or its content does not match its name. */
 async function takeBlob(
   { key, etag, checksum, sizeBytes, partBytes }: ManifestEntry,
   folders: { readonly copy: string; readonly blobs: string },
@@ -65,7 +65,7 @@ async function takeBlob(
   return undefined
 }
 
-/** False: this user may not read it, or it has gone. What an attempt left that was killed is replaced. */
+/** False: this user may not read it, or it is gone. Replaces a file left by a killed attempt. */
 function copyBlob(blob: string, target: string): boolean {
   return onHeldPath(
     target,

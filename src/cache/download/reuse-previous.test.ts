@@ -46,7 +46,7 @@ async function assertUndamaged(copyDirectory: string) {
   assert.deepEqual((await verifyCopy({ copyDirectory, signal })).damages, [])
 }
 
-/** Writes into a read-only file of a copy where it lies. */
+/** Writes to a read-only file of a copy in place. */
 function spoil(path: string, text: string) {
   chmodSync(path, 0o644)
   writeFileSync(path, text)
@@ -79,7 +79,7 @@ test("files of an adopted folder are read and copied, never linked: they are sti
   const folder = makePath()
   renameSync(first.files, folder)
   symlinkSync(folder, first.files)
-  // As if it had been like this when it was adopted: older than the manifest, and wrong.
+  // As if it was already wrong when it was adopted: older than the manifest.
   const past = lstatSync(manifestPath(first.finalDirectory)).mtimeMs / 1000 - 60
   spoil(join(folder, 'b'), 'BETA')
   chmodSync(join(folder, 'a'), 0o664)

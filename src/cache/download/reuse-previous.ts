@@ -9,9 +9,9 @@ import { checkObject } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
 
 /**
- * Takes objects that did not change since the previous copy from there: same key, size and etag, or the same checksum
- * under any key. By reflink where the file system can, else by hard link (both copies are read-only), else by copying. A file that may have been
- * written since that copy was published is read and compared first.
+ * Takes objects that have not changed since the previous copy: same key, size and etag, or the same checksum under any
+ * key. By reflink where the file system can, else by hard link (both copies are read-only), else by copying. A file
+ * that may have been written since that copy was published is first read and compared.
  */
 export async function reusePrevious(
   manifest: Manifest,
@@ -53,9 +53,9 @@ function* chain<Value>(first: Iterable<Value>, second: () => Iterable<Value>): G
 interface PreviousCopy {
   readonly files: string
   readonly manifest: Manifest
-  /** The manifest was finished after the last file was: whoever wrote into a file later left a later time. */
+  /** The manifest was finished after the last file, so any later write to a file left a later time. */
   readonly publishedAtMs: number
-  /** An adopted folder: its owner may write into its files, and may have done so while it was adopted. */
+  /** An adopted folder: its owner may write to its files, even during adoption. */
   readonly isAdopted: boolean
 }
 
@@ -69,7 +69,10 @@ function describePrevious(directory: string, manifest: Manifest): PreviousCopy {
   }
 }
 
-/** Whether the file at `target` is the object now. One that is gone, or is not what it was, is fetched instead. */
+/**
+ * Whether the file at `target` is now the object. If the old file is gone or has changed, the object is fetched
+ * instead.
+ */
 async function takeObject(
   object: ReusableObject,
   options: { readonly previous: PreviousCopy; readonly target: string; readonly signal: AbortSignal },
@@ -89,14 +92,14 @@ async function takeObject(
   return false
 }
 
-/** Ways for a file to be in two copies: by sharing its blocks, its inode, or by being there twice. */
+/** Ways to have a file in two copies: shared blocks, a shared inode, or a duplicate. */
 const REFLINK = (from: string, to: string) =>
   copyFileSync(from, to, constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL)
 const COPY = (from: string, to: string) => copyFileSync(from, to, constants.COPYFILE_EXCL)
 const LINKING = [REFLINK, linkSync, COPY]
 const COPYING = [REFLINK, COPY]
 
-/** Whether `from` could become `to`, in the first of the ways that works. */
+/** Whether `from` could become `to`, by the first way that works. */
 function takeFile(
   from: string,
   to: string,
@@ -110,7 +113,7 @@ function takeFile(
       return true
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
-      if (code === 'EEXIST') return lstatSync(to).ino === stats.ino // linked before a kill, not recorded
+      if (code === 'EEXIST') return lstatSync(to).ino === stats.ino // linked before a kill, but not recorded
       if (code === 'ENOSPC' || code === 'EDQUOT') throw error
     }
   }

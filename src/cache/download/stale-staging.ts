@@ -7,14 +7,14 @@ import { removeDirectory } from '../../platform/remove-directory.js'
 import { filesDirectory } from '../cache-layout.js'
 import { recheckAfterReboot } from './recheck.js'
 
-/** Where a staging keeps what it downloaded for a listing that no longer fits: a copy of its own, half done. */
+/** Where a staging keeps files of a listing that no longer fits: a half-done copy of its own. */
 export function staleDirectory(copyDirectory: string): string {
   return join(copyDirectory, 'stale')
 }
 
 /**
- * Clears a staging for a new listing. Files of a complete listing move aside, since most of them will be wanted
- * again when one object of a million changed; those of a listing that broke off are none.
+ * Clears a staging for a new listing. Files of a complete listing move aside, since most are wanted again after one
+ * object in a million changed. An incomplete listing's files are removed.
  */
 export async function setAside(copyDirectory: string): Promise<void> {
   const files = filesDirectory(copyDirectory)
@@ -23,12 +23,12 @@ export async function setAside(copyDirectory: string): Promise<void> {
     await removeDirectory(stale)
     mkdirSync(stale)
     onHeldPath(filesDirectory(stale), (aside) => renameSync(files, aside))
-    // Last: without it the folder says nothing.
+    // Last: without the manifest the folder means nothing.
     onHeldPath(manifestPath(stale), (aside) => renameSync(manifestPath(copyDirectory), aside))
   } else await removeDirectory(files)
 }
 
-/** The directory that was set aside, its files checked after a reboot; undefined when there is none. */
+/** The directory set aside, with its files rechecked after a reboot; undefined if there is none. */
 export async function openStale(
   copyDirectory: string,
   options: { readonly signal: AbortSignal; readonly bootId?: string | undefined },
@@ -44,7 +44,7 @@ export async function openStale(
   return stale
 }
 
-/** Whether a staging holds bytes that were fetched and proven, for this listing or the one before it. */
+/** Whether a staging holds fetched and verified bytes, for this listing or the one before it. */
 export function holdsFetched(copyDirectory: string): boolean {
   return [copyDirectory, staleDirectory(copyDirectory)].some((directory) => {
     const manifest = Manifest.findPublished(directory)
@@ -57,7 +57,7 @@ export function holdsFetched(copyDirectory: string): boolean {
   })
 }
 
-/** Opening and closing also folds the journal in, so that the manifest may be moved. */
+/** Opening and closing also folds the journal in, so that the manifest can be moved. */
 function isListed(copyDirectory: string): boolean {
   if (!hasUsableManifest(copyDirectory)) return false
   const manifest = Manifest.open(copyDirectory)

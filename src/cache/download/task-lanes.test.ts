@@ -12,7 +12,7 @@ const task = (id: number): FetchTask => ({
   run: async () => {},
 })
 
-/** Lanes of the objects `ids`, of which those in `awaited` come from another node. */
+/** Lanes for the objects `ids`; those in `awaited` come from another node. */
 function makeLanes(ids: readonly number[], awaited: readonly number[]) {
   const taken = new Set<number>()
   const claim = (id: number) => !taken.has(id) && taken.add(id).size > 0

@@ -2,53 +2,55 @@ import type { Urgency } from '../../model/urgency.js'
 import type { ByteRange } from '../arrivals/block-set.js'
 import type { Need } from '../arrivals/order-of-need.js'
 
-/** One thing to fetch: an object, or bytes of one part of an object that was begun. */
+/** One thing to fetch: an object, or bytes of one part of an opened object. */
 export interface FetchTask {
-  /** Of the object, in the manifest. */
+  /** Id of the object in the manifest. */
   readonly id: number
   readonly key: string
-  /** Where the part begins. */
+  /** Offset of the part. */
   readonly partOffset: number
   readonly range: ByteRange
-  /** How many of them it fetches: none where it begins an object that has several parts. */
+  /** Number of bytes it fetches; 0 if it only opens an object that has several parts. */
   readonly bytes: number
   readonly run: (urgency: Urgency) => Promise<void>
-  /** Takes it when its turn has come; false: it was handed out as a more urgent one meanwhile. Absent: nobody else has it. */
+  /**
+   * Claims the task when its turn comes; false: a more urgent one took it first. Absent: no other task competes for it.
+   */
   readonly claim?: () => boolean
 }
 
-/** A task that is taken, for which lane and how urgently. */
+/** A taken task, with its lane and urgency. */
 export interface TakenTask {
   readonly task: FetchTask
   readonly lane: Lane
   readonly urgency: Urgency
 }
 
-/** `direct`: answered as soon as it is asked for. `awaited`: another node is still fetching it. */
+/** `direct`: the source answers at once. `awaited`: another node is still fetching it. */
 export type Lane = 'direct' | 'awaited'
 
 export const LANES: readonly Lane[] = ['direct', 'awaited']
 
 interface TaskLanesOptions {
-  /** Takes the next of those that are so urgent. */
+  /** Takes the next task of that urgency. */
   readonly take: Readonly<Record<Urgency, () => FetchTask | undefined>>
   readonly isAwaited: (task: FetchTask) => boolean
-  /** A clock, ms. */
+  /** A clock, in ms. */
   readonly nowMs: () => number
 }
 
-/** No more tasks than this stand in a lane that is full, but for those that somebody waits for. */
+/** Maximum number of tasks queued in full lanes, apart from those that a reader waits for. */
 const MAX_STANDING = 1000
-/** How long a task may stand in a lane that is no longer its own, ms. */
+/** How long a task may stay in the wrong lane, in ms. */
 export const SORT_AGAIN_MS = 1000
 
 /**
- * Sorts what is to be fetched into two lanes, so that nothing that can be had at once stands behind what another node
- * has yet to fetch: two nodes that wait for each other's objects both go on. Within a lane, the most urgent come first.
+ * Sorts tasks into two lanes, so that no task that can run at once queues behind one that another node has yet to
+ * fetch. Two nodes that wait for each other's objects both make progress. Within a lane, the most urgent come first.
  */
 export class TaskLanes {
   readonly #options: TaskLanesOptions
-  /** Tasks that stand, by urgency. */
+  /** Queued tasks, by urgency. */
   #standing: Record<Urgency, Record<Lane, FetchTask[]>> = {
     wanted: { direct: [], awaited: [] },
     ordered: { direct: [], awaited: [] },
@@ -60,7 +62,7 @@ export class TaskLanes {
     this.#options = options
   }
 
-  /** The next task of one of the lanes that have room for what is so urgent; undefined: there is none at present. */
+  /** The next task from a lane with room for its urgency; undefined if there is none at present. */
   next(free: Readonly<Record<Urgency, readonly Lane[]>>): TakenTask | undefined {
     const { take } = this.#options
     const { wanted } = this.#standing
@@ -74,9 +76,9 @@ export class TaskLanes {
     )
   }
 
-  /** Somebody waits for an object, or a range of one: it overtakes those that stand in its lane. */
+  /** A reader waits for an object, or a range of one: its tasks overtake the others in their lane. */
   hurry(need: Need): void {
-    // Asked for every sample that is waited for, of which most do not stand here any more.
+    // Called for every awaited sample, most of which are no longer queued here.
     const isMeant = (task: FetchTask) => isOf(task, need)
     for (const urgency of ['ordered', 'listed'] as const)
       for (const lane of LANES) {
@@ -102,7 +104,7 @@ export class TaskLanes {
     return undefined
   }
 
-  /** Other nodes begin, and end: what waited for one of them may have to be fetched here by now. */
+  /** Other nodes come and go: a task that awaited one of them may have to be fetched here by now. */
   #sortAgain(): void {
     const nowMs = this.#options.nowMs()
     if (nowMs - this.#sortedMs < SORT_AGAIN_MS) return
@@ -116,10 +118,10 @@ export class TaskLanes {
     return { direct: sorted.direct ?? [], awaited: sorted.awaited ?? [] }
   }
 
-  /** The first task whose lane is free and still its own: a slot of one lane never waits for what the other is for. */
+  /** The first task whose lane is free and still its own: a slot of one lane never waits for a task of the other. */
   #takeStanding(urgency: Urgency, free: readonly Lane[]): TakenTask | undefined {
     const queues = this.#standing[urgency]
-    // Twice: what leaves the last lane for the first is found by the second look.
+    // Twice: the second pass finds tasks that moved from the last lane to the first.
     for (const lane of [...free, ...free])
       for (let task = queues[lane].shift(); task; task = queues[lane].shift()) {
         const now = this.#laneOf(task)
@@ -134,7 +136,7 @@ export class TaskLanes {
   }
 }
 
-/** Whether it is this one's to run from now on. */
+/** Whether the caller now owns the task. */
 function tryClaim({ claim }: FetchTask): boolean {
   return claim === undefined || claim()
 }

@@ -2,16 +2,16 @@ import type { Copy } from '../../model/copy.js'
 import type { Cache } from '../cache.js'
 import { settleAdmission } from './settle-admission.js'
 
-/** What a copy gets beside its files. */
+/** Space that a copy needs in addition to its files. */
 interface ExtraCharge {
   readonly bytes: number
   readonly inodes: number
 }
 
 /**
- * Makes room on this node for what will lie beside the files of a ready, leased copy, and charges the copy for it.
- * Rejects with QUOTA_EXCEEDED, having deleted nothing for it, when no permitted eviction is enough. False: the copy is
- * not ready any more.
+ * Makes room on this node for additions beside the files of a ready, leased copy, and charges the copy for them.
+ * Rejects with QUOTA_EXCEEDED if no permitted eviction is enough; then it deleted nothing for this request. False: the
+ * copy is not ready any more.
  */
 export async function chargeCopy(cache: Cache, copy: Copy, extra: ExtraCharge): Promise<boolean> {
   const { copyId, dataset } = copy
@@ -26,14 +26,14 @@ export async function chargeCopy(cache: Cache, copy: Copy, extra: ExtraCharge): 
   const settled = await settleAdmission(cache, {
     dataset,
     request: { datasets: 0, ...extra },
-    requestCopyId: '', // what the copy has is charged already
+    requestCopyId: '', // the copy's own charge is already counted
     parties: now.parties ?? [],
     ask: (decide) => cache.record.chargeCopy(charge, decide, cache.nowMs()),
   })
   return settled.outcome === 'admit'
 }
 
-/** Charges a ready copy for what it takes on the disk as it was measured, which needs no more room. */
+/** Sets a ready copy's charge to its measured disk usage, which needs no more room. */
 export async function chargeMeasured(
   cache: Cache,
   copyId: string,

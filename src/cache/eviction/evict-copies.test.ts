@@ -9,7 +9,7 @@ import { copiesDirectory } from '../cache-layout.js'
 import { CopyInUse, evictCopies, planEvictionOf } from './evict-copies.js'
 import { finishEvictions } from './finish-evictions.js'
 
-/** A cache with a ready copy of each dataset, used in this order; those of `leased` keep their lease. */
+/** A cache with a ready copy of each dataset, used in this order; those in `leased` keep their leases. */
 async function openCacheWith(t: TestContext, names: readonly string[], leased: readonly string[] = []) {
   let nowMs = Date.now()
   const { cache, makeDataset, prepare } = await openExampleCache(t, { nowMs: () => nowMs })

@@ -9,13 +9,15 @@ import { missingCopy } from '../names/missing-copy.js'
 import { chooseFreeHint, describeHeld } from './explain-refusal.js'
 import { finishEvictions } from './finish-evictions.js'
 
-/** What to evict: named datasets, single copies, or the least recently used until so many bytes are free. */
+/**
+ * Selects what to evict: named datasets, a single copy, or the least recently used copies until enough bytes are free.
+ */
 export type EvictionSelection =
   | { readonly kind: 'datasets'; readonly names: readonly string[] }
   | { readonly kind: 'copy'; readonly copyId: string }
   | { readonly kind: 'free'; readonly bytes: number }
 
-/** A copy that was to be evicted is in use, or locked. */
+/** A copy to be evicted is leased or locked. */
 export class CopyInUse extends DscError {
   readonly dataset: string
 
@@ -28,8 +30,8 @@ export class CopyInUse extends DscError {
 }
 
 /**
- * Plans an eviction on this node without touching anything. Rejects with COPY_NOT_FOUND or COPY_IN_USE when
- * something named is not here or may not go, with QUOTA_EXCEEDED when so many bytes cannot be freed.
+ * Plans an eviction on this node without changing anything. Rejects with COPY_NOT_FOUND or COPY_IN_USE if a named copy
+ * is missing here or may not be evicted, and with QUOTA_EXCEEDED if that many bytes cannot be freed.
  */
 export async function planEvictionOf(cache: Cache, selection: EvictionSelection): Promise<EvictionPlan> {
   await expireDeadLeases(cache, { asksSlurm: true })
@@ -58,7 +60,7 @@ export async function planEvictionOf(cache: Cache, selection: EvictionSelection)
   return plan
 }
 
-/** Evicts what is still permitted of the selection, and returns it. What was leased meanwhile stays. */
+/** Evicts the part of the selection that is still permitted, and returns it. A copy leased since the plan stays. */
 export async function evictCopies(
   cache: Cache,
   selection: EvictionSelection,

@@ -8,10 +8,13 @@ import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import type { Limit, Shortfall, SpaceRequest } from '../../policy/quota.js'
 import type { ShareStanding } from '../../policy/shares.js'
 
-/** At most this many holders are named; the rest is counted. */
+/** Number of holders named; the rest are counted. */
 const NAMED_HOLDERS = 5
 
-/** The failure of a request that the policy has no room for: need, have, evictable, and who holds the rest. */
+/**
+ * The failure of a request that the policy has no room for: needed, available and evictable space, and the holders of
+ * the rest.
+ */
 export function explainRefusal(refused: {
   readonly dataset: string
   readonly node: string
@@ -48,7 +51,7 @@ export function explainRefusal(refused: {
   })
 }
 
-/** Whoever has no share and takes nothing is nobody. */
+/** Leaves out the line for parties without a share if they use nothing. */
 function isWorthNaming({ party, usedBytes }: ShareStanding): boolean {
   return party !== null || usedBytes > 0
 }
@@ -62,7 +65,7 @@ function describeShare(standing: ShareStanding): string {
   return `${party} takes ${used}${borrowed}; ${formatByteSize(guaranteedBytes)} (${percent}%) are guaranteed to it`
 }
 
-/** Why the policy cannot delete this copy, in a few words. */
+/** Short reasons why the policy cannot delete this copy. */
 export function describeHeld(copy: CopyUse, leases: readonly Lease[], nowMs: number): string {
   const name = `${copy.dataset} ${formatByteSize(copy.chargedBytes)}`
   const uses = leases.filter(
@@ -94,14 +97,14 @@ function describeShortfall(shortfall: Shortfall): string {
     : `the disk has ${allowed} to spare above minFree, ${taken} of them promised to other stagings, ${missing} are missing`
 }
 
-/** What to do where so many bytes cannot be freed: free what may go, else see what keeps the rest. */
+/** Hint for when too few bytes can be freed: evict the idle copies, or see what holds the others. */
 export function chooseFreeHint(plan: Pick<EvictionPlan, 'evictableBytes' | 'evictableCopies'>): string {
   return plan.evictableCopies > 0
     ? `dsc evict --free ${plan.evictableBytes} deletes all that may go`
     : 'dsc status shows which copies there are, and what is leased or locked'
 }
 
-/** What a hint is chosen from. */
+/** Facts that a hint is chosen from. */
 interface Refused {
   readonly shortfalls: readonly Shortfall[]
   readonly holders: readonly CopyUse[]
@@ -109,7 +112,7 @@ interface Refused {
   readonly disk: DiskUsage
 }
 
-/** What to do about a refusal: one command, or one setting, that can help. */
+/** Hint after a refusal: one command or setting that can help. */
 export function chooseHint(refused: Refused): string {
   const { shortfalls, holders } = refused
   if (shortfalls.every(({ limit, missing }) => missing <= sumHeld(limit, holders))) {
@@ -123,7 +126,7 @@ export function chooseHint(refused: Refused): string {
   return chooseSetting(refused)
 }
 
-/** No policy makes a disk larger: where it is full itself, raising a limit would not help. */
+/** If the disk itself is full, raising a limit does not help. */
 function chooseSetting({ shortfalls, policy, disk }: Refused): string {
   const of = (limit: Limit) => shortfalls.find((shortfall) => shortfall.limit === limit)
   const needed = (of('minFree') ?? of('maxPercent'))?.needed ?? 0
@@ -135,7 +138,7 @@ function chooseSetting({ shortfalls, policy, disk }: Refused): string {
   return `raise cache.${shortfalls[0]?.limit ?? 'maxPercent'} in dsc.yaml`
 }
 
-/** What would be free of a limit if nobody held any copy. */
+/** Space that would be free under a limit if no copy were held. */
 function sumHeld(limit: Limit, holders: readonly CopyUse[]): number {
   if (limit === 'maxDatasets') return holders.length
   return holders.reduce((sum, copy) => sum + (limit === 'inodes' ? copy.chargedInodes : copy.chargedBytes), 0)

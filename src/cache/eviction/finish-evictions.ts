@@ -6,17 +6,18 @@ import { copyDirectory } from '../cache-layout.js'
 import { discardHeld, namesBelow } from '../held-cache.js'
 
 /**
- * Deletes the files of copies that the record calls `evicting`, then their rows: rename into the trash, so that
- * nobody finds half a copy, unlink, forget. Several processes may finish one eviction at once: whoever comes
- * later helps unlinking, so that the row goes only after the last byte. Where a copy lies is computed, never taken
- * from the record. What is not as it should be on the way to one copy is left as it is, and keeps none of the others.
+ * Deletes the files of copies that the record calls `evicting`, then their rows. It renames each into the trash, so
+ * that no process finds half a copy, then deletes it, then forgets it. Several processes may finish one eviction at
+ * once: later ones help with the deletion, so the row goes only after the last byte. The copy's location is computed,
+ * never read from the record. If one copy's path is not as it should be, that copy is left alone and the others are
+ * still deleted.
  */
 export async function finishEvictions(cache: Cache, copies: readonly Copy[]): Promise<void> {
   let refusal: unknown
   for (const copy of copies) {
     try {
       await discardHeld(cache.root, ['staging', copy.copyId], copy.copyId)
-      // Its stager may have been killed between the rename and the record.
+      // The stager may have been killed after the rename and before it updated the record.
       const published = publishedDirectoryOf(cache, copy)
       if (published !== undefined) {
         await discardHeld(cache.root, namesBelow(cache.root, published), `${copy.copyId}-published`)
@@ -34,7 +35,7 @@ export async function finishEvictions(cache: Cache, copies: readonly Copy[]): Pr
   if (refusal !== undefined) throw refusal
 }
 
-/** Where the copy is, or would be, published; undefined before its version is known. */
+/** Where the copy is or would be published; undefined until its version is known. */
 export function publishedDirectoryOf(
   cache: Cache,
   copy: Pick<Copy, 'dataset' | 'version' | 'copyId'>,
@@ -43,7 +44,7 @@ export function publishedDirectoryOf(
   return version === null ? undefined : copyDirectory(cache.root, { dataset, version, copyId })
 }
 
-/** Removes a directory of this cache by way of its trash. Nothing happens if it is gone already. */
+/** Removes a directory of this cache by way of its trash. Does nothing if it is already gone. */
 export async function discardDirectory(cache: Cache, directory: string): Promise<void> {
   await discardHeld(cache.root, namesBelow(cache.root, directory))
 }

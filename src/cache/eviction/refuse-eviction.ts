@@ -4,12 +4,12 @@ import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import type { Cache } from '../cache.js'
 import { CopyInUse, type EvictionSelection, planEvictionOf } from './evict-copies.js'
 
-/** What the history names where so many bytes were to be freed, whichever datasets they are of. */
+/** Stands for a dataset in the history when the request was to free bytes, of any dataset. */
 const ANY_DATASET = '*'
 
 /**
- * As `planEvictionOf`, for who is about to evict: the history keeps what is refused, and `dsc why` knows it by the id of
- * the failure.
+ * Like `planEvictionOf`, for a caller about to evict: records a refusal in the history, where `dsc why` finds it by the
+ * failure's id.
  */
 export async function planOwnEviction(
   cache: Cache,
@@ -25,7 +25,9 @@ export async function planOwnEviction(
   }
 }
 
-/** The failure as the history knows it; as it was where the record cannot be written: why it was refused is of more use. */
+/**
+ * The failure with its id in the history; the plain failure if the record cannot be written: its reason matters more.
+ */
 async function keepRefusal(
   { record, node, nowMs }: Cache,
   {

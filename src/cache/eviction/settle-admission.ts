@@ -8,19 +8,19 @@ import { finishEvictions } from './finish-evictions.js'
 /** Rounds of evict-and-look-again. Each frees something or ends, so more are never needed in practice. */
 const MAX_ROUNDS = 1000
 
-/** What needs room on this node. */
+/** A request for room on this node. */
 interface RoomRequest<Other> extends Omit<AdmissionInput, 'policy' | 'disk' | 'copies'> {
   /** For messages. */
   readonly dataset: string
-  /** Asks the record, which calls `decide` in a transaction; `Other`: there is nothing to be admitted any more. */
+  /** Asks the record, which calls `decide` in a transaction; `Other`: there is no longer anything to admit. */
   readonly ask: (decide: (copies: readonly CopyUse[]) => Admission) => Promise<Admission | Other>
 }
 
 type Admitted = Extract<Admission, { outcome: 'admit' }>
 
 /**
- * Asks for room until it is admitted: the victims' bytes are off the disk before this resolves. Rejects with
- * QUOTA_EXCEEDED, having deleted nothing for this request, when no permitted eviction is enough.
+ * Asks for room until it is admitted; the victims' bytes are off the disk when this resolves. Rejects with
+ * QUOTA_EXCEEDED if no permitted eviction is enough; then it deleted nothing for this request.
  */
 export async function settleAdmission<Other extends { readonly outcome: string }>(
   cache: Cache,
@@ -35,7 +35,7 @@ export async function settleAdmission<Other extends { readonly outcome: string }
     if (isAdmission(answer, 'wait')) {
       await finishEvictions(cache, answer.evicting)
     } else if (isAdmission(answer, 'refuse')) {
-      // Asking Slurm is slow, so it is asked only when its answer could turn the refusal.
+      // Asking Slurm is slow, so ask only when its answer could change the refusal.
       if (!hasAskedSlurm && (await expireDeadLeases(cache, { asksSlurm: true })).length > 0) {
         hasAskedSlurm = true
         continue

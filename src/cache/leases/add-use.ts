@@ -4,8 +4,8 @@ import type { LeaseRequest } from '../../model/lease.js'
 import type { Cache } from '../cache.js'
 
 /**
- * Adds a line about a use to the history, of which agents make their metrics, `dsc report` its sums, and `dsc receipt`
- * what a job used: also when the copy is long gone. `waitedMs`: 0 for a copy that was ready.
+ * Adds a use to the history. Agents make their metrics from it, `dsc report` its sums, and `dsc receipt` the list of
+ * what a job used, even long after the copy is gone. `waitedMs`: 0 for a copy that was ready.
  */
 export async function addUse(
   cache: Pick<Cache, 'record' | 'nowMs'>,

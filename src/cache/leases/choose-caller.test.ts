@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chooseCaller, type ProcessTree } from './choose-caller.js'
 
-/** A process: its command line, and the pipes that are its stdout and that it reads. */
+/** A process: its command line, the pipe at its stdout and the pipes that it reads. */
 interface Person {
   readonly words: string
   readonly writes?: string
@@ -10,7 +10,7 @@ interface Person {
   readonly executable?: string
 }
 
-/** A line of processes, each the child of the one before it; pids count from 100, the last is dsc. */
+/** A chain of processes, each the child of the previous one; pids count from 100, and the last process is dsc. */
 function family(people: readonly (string | Person)[]): ProcessTree {
   const find = (pid: number): Person | undefined => {
     const person = people[pid - 100]
@@ -96,7 +96,7 @@ for (const { name, line, caller } of [
     line: ['bash train.sh', 'timeout 60 dsc', DSC],
     caller: 0,
   },
-  // Printed elsewhere.
+  // Output goes elsewhere.
   { name: 'the script that called', line: ['sshd', 'bash train.sh', UNPIPED], caller: 1 },
   { name: 'a login shell', line: ['sshd', '-bash', UNPIPED], caller: 1 },
   { name: 'make', line: ['bash', 'make stage', 'timeout 60 dsc', UNPIPED], caller: 1 },
@@ -134,7 +134,7 @@ for (const { name, line, caller } of [
   },
   { name: 'a shell that goes on after it', line: ['cron', 'sh -c dsc;train', UNPIPED], caller: 1 },
   { name: 'the shell that a container began with', line: ['sh train.sh', UNPIPED], caller: 0 },
-  // Nothing above goes on.
+  // No ancestor outlives dsc.
   { name: 'nobody under cron', line: ['systemd', 'cron -f', UNPIPED], caller: undefined },
   {
     name: 'nobody behind ssh',

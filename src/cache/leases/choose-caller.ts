@@ -1,4 +1,4 @@
-/** A process, as far as it matters here. */
+/** The facts needed about a process. */
 interface ProcessEntry {
   readonly pid: number
   readonly parentPid: number
@@ -6,28 +6,28 @@ interface ProcessEntry {
   readonly commandLine: string
 }
 
-/** What can be seen of the processes of this machine. */
+/** The facts about processes of this machine that dsc can see. */
 export interface ProcessTree {
   readonly find: (pid: number) => ProcessEntry | undefined
-  /** The file that the process runs; undefined where it may not be seen. */
+  /** The file that the process runs; undefined if dsc may not see it. */
   readonly findExecutable: (pid: number) => string | undefined
-  /** The pipe that is its stdout; undefined where it is none, or may not be seen. */
+  /** The pipe at its stdout; undefined if stdout is not a pipe or dsc may not see it. */
   readonly findStdoutPipe: (pid: number) => string | undefined
   readonly holdsReadEnd: (pid: number, pipe: string) => boolean
 }
 
 /**
- * Finds the process that gets what `pid` prints, and so uses the data for as long as it lives. First match wins:
+ * Finds the process that receives the output of `pid`, and so uses the data until it exits. First match wins:
  *
  * | stdout of dsc                                             | the caller is                                   |
  * |-----------------------------------------------------------|-------------------------------------------------|
  * | a pipe that an ancestor reads: `P=$(timeout 9 dsc …)`     | that ancestor …                                 |
- * | … which hands on what it reads: `chronic`, a subshell     | who reads its stdout, by the same rules         |
- * | … and nobody above it reads                               | a subshell: it; else as if it read nothing      |
- * | anything else                                             | the nearest ancestor that goes on               |
+ * | … which passes its input on: `chronic`, a subshell        | the reader of its stdout, by the same rules     |
+ * | … and no ancestor reads that                              | a subshell itself; else as if it read nothing   |
+ * | anything else                                             | the nearest ancestor that outlives dsc          |
  *
- * Shells, interpreters, make and schedulers' steps go on; whatever else stands in between (`timeout`, `flock`,
- * `sudo`, what nobody has heard of yet) ends with dsc. Undefined where nothing above goes on, as under cron or sshd.
+ * Shells, interpreters, make and schedulers' steps outlive dsc; any other program in between (`timeout`, `flock`,
+ * `sudo`, unknown ones) ends with dsc. Undefined if no ancestor outlives dsc, as under cron or sshd.
  */
 export function chooseCaller(pid: number, tree: ProcessTree): number | undefined {
   let from = pid
@@ -61,7 +61,7 @@ const SHELLS = /^(ba|da|z|k|mk|pdk|fi|a|tc|c|)sh$/
 const INTERPRETERS =
   /^(python|pypy|ipython|node|bun|deno|perl|ruby|R|Rscript|julia|java|php|lua|tclsh|octave|matlab)[\d.]*$/i
 const OTHERS = /^(g?make|ninja|slurmstepd|condor_starter|sge_shepherd)$/
-/** Programs and scripts that run a command, hand on what it prints, and end with it. */
+/** Programs and scripts that run a command, pass on its output, and end with it. */
 const RUNNERS =
   /^(npm|npx|pnpm|yarn|chronic|parallel|unbuffer|conda|mamba|sudo|doas|script|sshd(-session)?:?)(-cli\.js|\.js|\.cjs)?$/
 
@@ -76,8 +76,8 @@ function goesOn(entry: ProcessEntry, tree: ProcessTree): boolean {
 }
 
 /**
- * A subshell, as in `P=$(cd x; dsc prepare y)`, is a copy of its shell: it has the command line of its parent. `sh -c` of
- * one command ends with it, and npm and parallel give each of theirs a shell.
+ * A subshell, as in `P=$(cd x; dsc prepare y)`, is a copy of its shell and has its parent's command line. `sh -c` with
+ * one command ends with it, and npm and parallel start a shell for each of theirs.
  */
 function endsAtOnce(entry: ProcessEntry, tree: ProcessTree): boolean {
   const [, option, text = ''] = entry.commandLine.split('\0')
@@ -87,7 +87,7 @@ function endsAtOnce(entry: ProcessEntry, tree: ProcessTree): boolean {
   return parent.commandLine === entry.commandLine || (option === '-c' && isRunner(parent))
 }
 
-/** npm writes what it does over its command line: `npm exec dsc prepare x`. */
+/** npm writes its own command over its command line: `npm exec dsc prepare x`. */
 function isRunner({ commandLine }: ProcessEntry): boolean {
   const [first = '', ...rest] = commandLine.split('\0')
   const program = baseName(first.split(' ')[0]!)

@@ -1,18 +1,18 @@
 import type { LeaseHolder, LeaseRequest, ProcessHolder } from '../../model/lease.js'
 
-/** What a call tells about who it works for. */
+/** Facts about who a call works for. */
 export interface Caller {
   /** `--task`, if given. */
   readonly task: string | undefined
   readonly ttlMs: number
-  /** SLURM_JOB_ID, if the call runs inside a job. */
+  /** SLURM_JOB_ID, if the call runs in a job. */
   readonly slurmJobId: string | undefined
-  /** Uid of the pod the call runs in, if any. */
+  /** Uid of the pod, if the call runs in one. */
   readonly podUid: string | undefined
   readonly user: string
   /** As in `LeaseRequest`. */
   readonly parties: readonly string[]
-  /** Looks up the process that called `dsc`, or dsc itself where it stays (`dsc run`): that takes milliseconds. */
+  /** Finds the process that called `dsc`, or dsc itself if it stays (`dsc run`); takes milliseconds. */
   readonly findProcess: () => ProcessHolder | undefined
 }
 
@@ -25,7 +25,7 @@ export interface Caller {
  * | runs in a Slurm job      | the job       | when squeue no longer lists it, or released      |
  * | runs in a pod            | the pod       | after `--ttl` unless renewed, or released        |
  * | has a calling process    | that process  | when the process ends, or released               |
- * | has lost its caller      | nobody        | after `--ttl`, or released                       |
+ * | has lost its caller      | no process    | after `--ttl`, or released                       |
  */
 export function chooseHolder(caller: Caller, nowMs: number): LeaseRequest & Pick<Caller, 'parties'> {
   return { ...chooseLease(caller, nowMs), parties: caller.parties }

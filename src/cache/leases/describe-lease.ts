@@ -1,7 +1,7 @@
 import type { PlacedLease } from '../../model/lease.js'
 import type { HeldLeaseAnswer, LeaseAnswer } from './lease-answer.js'
 
-/** A lease on a copy, as every answer has it. */
+/** A lease on a copy, in the form that every answer uses. */
 export function describeLease(lease: PlacedLease): LeaseAnswer {
   return {
     leaseId: lease.leaseId,
@@ -17,7 +17,7 @@ export function describeLease(lease: PlacedLease): LeaseAnswer {
   }
 }
 
-/** A lease with why it no longer counts; null = it does. */
+/** A lease with the reason why it no longer counts; null = it counts. */
 export function describeHeldLease({
   staleReason,
   ...lease

@@ -4,8 +4,8 @@ import type { Cache } from '../cache.js'
 import { findDeadLeases } from './find-dead-leases.js'
 
 /**
- * Ends every lease of this node whose holder is known to be gone, and all that have expired.
- * `asksSlurm`: also ask squeue, which takes a while; only useful when a Slurm job holds something.
+ * Ends every lease of this node whose holder is known to be gone, and all that have expired. `asksSlurm`: also ask
+ * squeue, which takes a while and helps only if a Slurm job holds a lease.
  */
 export async function expireDeadLeases(
   cache: Cache,

@@ -1,24 +1,24 @@
 import type { Lease, ProcessHolder } from '../../model/lease.js'
 
-/** What could be found out about the holders of leases. */
+/** Observations about the holders of leases. */
 interface HolderObservations {
   readonly checkProcess: (holder: ProcessHolder) => 'alive' | 'dead' | 'unknown'
-  /** Jobs that Slurm still lists; undefined when it could not be asked. */
+  /** Jobs that Slurm still lists; undefined if it could not be asked. */
   readonly slurmJobs: ReadonlySet<string> | undefined
   readonly nowMs: number
 }
 
-/** A lease whose holder is gone, and how that is known. */
+/** A lease whose holder is gone, and the reason for thinking so. */
 export interface FoundDead {
   readonly leaseId: string
   readonly reason: string
 }
 
-/** A process in another pid namespace cannot be seen; without renewal its lease ends after this time. */
+/** A lease of a process that cannot be seen, in another pid namespace, ends after this time without renewal. */
 const MAX_UNSEEN_PROCESS_MS = 24 * 3_600_000
 
 /**
- * Finds leases whose holders are known to be gone. What is not known is alive: nothing in use may lose its lease.
+ * Finds leases whose holders are known to be gone. If in doubt, a holder is alive: data in use must not lose its lease.
  *
  * | holder                          | dead when                                         |
  * |---------------------------------|---------------------------------------------------|

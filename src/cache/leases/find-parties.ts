@@ -3,9 +3,9 @@ import { isGroupMember } from '../../platform/group-membership.js'
 import { findAccountName } from '../../platform/this-user.js'
 
 /**
- * Whom a call works for, as shares name them: the user, the Slurm account, and those groups that have a share. The
- * user is the one whose rights the process has; for root in a prolog, the one whose job it is. The account is what
- * the environment says: only the cluster's own prolog can vouch for it.
+ * The parties that a call works for, as shares name them: the user, the Slurm account, and the user's groups that have
+ * a share. The user is the one whose permissions the process has or, for root in a prolog, the owner of the job. The
+ * account comes from the environment: only the cluster's own prolog can vouch for it.
  */
 export function findParties(options: {
   readonly environment: Readonly<Record<string, string | undefined>>

@@ -6,11 +6,11 @@ import { chooseCaller } from './choose-caller.js'
 import type { Caller } from './choose-holder.js'
 import { findParties } from './find-parties.js'
 
-/** Until when a lease of `--task` or of a pod lives unless it is renewed: a day. */
+/** Lifetime of a lease of `--task` or of a pod without renewal: a day. */
 const DEFAULT_TTL_MS = 24 * 3_600_000
 
 /**
- * Finds out who called: the environment of Slurm and Kubernetes, else the process that gets what this one prints.
+ * Finds the caller: from the environment of Slurm or Kubernetes, else the process that receives this one's output.
  * `isOwnProcess` makes dsc itself the holder (`dsc run` stays as long as its command).
  */
 export function identifyCaller(options: {
@@ -18,7 +18,7 @@ export function identifyCaller(options: {
   readonly task?: string | undefined
   readonly ttlMs?: number | undefined
   readonly isOwnProcess?: boolean
-  /** Whose groups matter. */
+  /** Shares whose groups matter. */
   readonly shares?: readonly Share[] | undefined
 }): Caller {
   const { environment } = options
@@ -36,7 +36,7 @@ export function identifyCaller(options: {
   }
 }
 
-/** The pod's uid from the downward API (`POD_UID`), else from the cgroup path that kubelet makes. */
+/** The pod's uid from the downward API (`POD_UID`), else from the cgroup path that kubelet creates. */
 function findPodUid(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   if (environment.POD_UID) return environment.POD_UID
   if (!environment.KUBERNETES_SERVICE_HOST) return undefined
@@ -47,7 +47,7 @@ function findPodUid(environment: Readonly<Record<string, string | undefined>>): 
       )
       if (match) return match[1]!.replaceAll('_', '-')
     } catch {
-      // Not readable here: the next file may be.
+      // Not readable here; the next file may be.
     }
   }
   return undefined

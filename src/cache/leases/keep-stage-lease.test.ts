@@ -4,7 +4,7 @@ import { exampleCopy } from '../../testing/example-copies.js'
 import type { Cache } from '../cache.js'
 import { KeptStageLease, planRenewal } from './keep-stage-lease.js'
 
-/** A kept lease with timers by hand, and a record whose answers to renewals the test gives. */
+/** A kept lease with manual timers, and a record whose answers to renewals the test chooses. */
 function keepLease(context: TestContext, { isHeld = true, caller = new AbortController() } = {}) {
   mock.timers.enable({ apis: ['setTimeout'] })
   context.after(() => mock.timers.reset())
@@ -15,7 +15,7 @@ function keepLease(context: TestContext, { isHeld = true, caller = new AbortCont
   const cache = { nowMs: () => 0, record } as unknown as Cache
   const turn = { copy: exampleCopy('flowers'), stageLeaseId: 'stage' }
   const kept = new KeptStageLease(cache, turn, { signal: caller.signal })
-  /** Lets `seconds` pass; what was answered before has its effect first. */
+  /** Lets `seconds` pass, after earlier answers have taken effect. */
   const wait = async (seconds: number) => {
     for (let second = 0; second < seconds; second += 1) {
       await new Promise(setImmediate)

@@ -1,30 +1,30 @@
 import type { Copy } from '../../model/copy.js'
 import type { Cache } from '../cache.js'
 
-/** A stager that has not renewed for so long may be replaced, even if its process seems alive. */
+/** A stager that has not renewed its lease for this long may be replaced, even if its process seems alive. */
 export const STAGE_LEASE_MS = 120_000
 
 const RENEW_INTERVAL_MS = 1000
-/** So many that stage together may all renew at that pace; the record bears as many writes a second as that. */
+/** Number of nodes staging together that may all renew at that pace: the record can take that many writes a second. */
 const STAGERS_AT_THIS_PACE = 100
-/** Half of the silence after which a staging counts no more as one that takes bandwidth of its node. */
+/** Half of the silence after which a staging no longer counts against its node's bandwidth. */
 const MAX_RENEW_INTERVAL_MS = 5000
 
-/** How long after a renewal the next one follows, ms, where so many nodes stage a dataset together. */
+/** Time between two renewals, in ms, when this many nodes stage a dataset together. */
 export function planRenewal(stagers: number): number {
   const paceMs = (RENEW_INTERVAL_MS * stagers) / STAGERS_AT_THIS_PACE
   return Math.min(MAX_RENEW_INTERVAL_MS, Math.max(RENEW_INTERVAL_MS, paceMs))
 }
 
-/** What was taken on: the copy, and the lease that says so. */
+/** The copy to stage, and the lease to do so. */
 interface StageTurn {
   readonly copy: Copy
   readonly stageLeaseId: string
 }
 
 /**
- * A stager's lease that renews itself every second, with its progress, until it is stopped; more seldom where more than
- * a hundred nodes stage `together`. `beforeRenewal` comes before each renewal, and after the time that it notes.
+ * A stager's lease that renews itself every second, with its progress, until it is stopped; less often if more than a
+ * hundred nodes stage `together`. `beforeRenewal` runs before each renewal, but after its time was read.
  */
 export class KeptStageLease {
   /** Aborts when the caller's signal does, or when the lease is lost. */
@@ -54,14 +54,14 @@ export class KeptStageLease {
     this.#writtenBytes = turn.copy.writtenBytes
     this.signal = AbortSignal.any([options.signal, this.#lost.signal])
     this.#intervalMs = planRenewal(options.together ?? 1)
-    this.#await(this.#intervalMs * Math.random()) // those that begin together do not all renew at once
+    this.#await(this.#intervalMs * Math.random()) // nodes that start together do not all renew at once
   }
 
   get isLost(): boolean {
     return this.#lost.signal.aborted
   }
 
-  /** Notes how many bytes are on disk; the record hears of it with the next renewal. */
+  /** Notes the number of bytes on disk, which goes to the record with the next renewal. */
   report(writtenBytes: number): void {
     this.#writtenBytes = writtenBytes
   }
@@ -73,7 +73,7 @@ export class KeptStageLease {
     await this.#running
   }
 
-  /** One at a time: while the record is away each takes a minute to give up, and stopping waits for the last. */
+  /** One at a time: while the record is down each takes a minute to give up, and stopping waits for the last. */
   #await(afterMs: number): void {
     if (this.#isStopped) return
     this.#timer = setTimeout(() => {
@@ -92,7 +92,7 @@ export class KeptStageLease {
         this.#lost.abort('the stage lease was lost')
       }
     } catch {
-      // A record that cannot be reached now may be back before the lease ends; until then nobody may take over.
+      // An unreachable record may be back before the lease ends; until then no other stager may take over.
     }
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { answer } from '../../answers/answer.js'
 import { count, list, time } from '../../answers/fields.js'
 
-/** Who has a lease. */
+/** The holder of a lease. */
 export const holder = z
   .discriminatedUnion('kind', [
     z.strictObject({

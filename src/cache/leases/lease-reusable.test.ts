@@ -23,8 +23,8 @@ test('the previous copy cannot be evicted until its files are linked, and can be
   const look = async () => seen.push({ linked: await countLinked(), evicted: await evict() })
   const isAdmitted = async () => (await real.listCopies({ states: ['staging'] }, Date.now())).length > 0
   /**
-   * The real record, with an operator who evicts the dataset as soon as its copy is leased for its files, before it is
-   * released, and after. (While the source is listed the copy is leased, too, and given back before room is made.)
+   * The real record, with an operator who evicts the dataset as soon as its copy is leased for its files, before its
+   * release, and afterwards. (While the source is listed, the copy is also leased, and released before room is made.)
    */
   const record: RecordStore = {
     ...real,
@@ -84,7 +84,7 @@ test('nothing is taken from a copy that was found damaged', async (context) => {
   const { atime, mtime } = statSync(damaged)
   chmodSync(damaged, 0o644)
   writeFileSync(damaged, 'x')
-  utimesSync(damaged, atime, mtime) // as a disk damages it
+  utimesSync(damaged, atime, mtime) // as a failing disk would damage it
   await markDamaged(record, copy, { task: 'dsc verify', reason: 'a differs', detail: {} })
   makeDataset('d', { b: 'b' })
   const next = await prepare(dataset, { isRefresh: true })

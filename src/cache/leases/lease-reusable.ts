@@ -10,14 +10,16 @@ interface ReusableCopies {
   readonly release: () => Promise<void>
 }
 
-/** Other repositories whose files are compared: most share nothing, and each costs a look into its manifest. */
+/**
+ * Maximum number of other repositories to compare with: most share nothing, and each costs a look into its manifest.
+ */
 const MAX_OTHERS = 16
 
 /**
- * Ready copies here from which unchanged objects are taken: one of the dataset (of this version, a stripe of it; else
- * the newest); and of `others`, the newest whose source is of a kind that lists checksums, so that equal contents are
- * found whatever they are called.
- * Their leases count as references: nothing may evict a copy while its files are being linked.
+ * Leases ready copies on this node from which unchanged objects are taken: one of the dataset (of this version, such as
+ * a stripe of it; else the newest), and copies of other datasets whose sources list checksums, newest first, so that
+ * equal contents are found under any name. The leases count as references: dsc never evicts a copy while its files are
+ * being linked.
  */
 export async function leaseReusable(
   cache: Cache,
@@ -25,7 +27,7 @@ export async function leaseReusable(
     readonly dataset: string
     readonly version: string
     readonly hasChecksums: boolean
-    /** Ids of a dataset's copies that were found damaged: nothing is taken from them. */
+    /** Ids of a dataset's copies found damaged: nothing is taken from them. */
     readonly findDamaged: (dataset: string) => Promise<ReadonlySet<string>>
   },
 ): Promise<ReusableCopies> {
@@ -53,7 +55,7 @@ async function onlySound(
   return copies.filter(({ copyId }) => !damaged.has(copyId))
 }
 
-/** The newest ready copy here of a dataset, or of the same stripe of it, which stays until it is released. */
+/** The newest ready copy on this node of a dataset, or of the same stripe of it, which stays until it is released. */
 export async function leaseNewest(
   { record, node, nowMs }: Cache,
   { dataset, stripe }: Pick<Copy, 'dataset' | 'stripe'>,
@@ -81,7 +83,7 @@ async function listOthers({ record, node, nowMs }: Cache, dataset: string): Prom
     .slice(0, MAX_OTHERS)
 }
 
-/** Whether a source of this kind says what the bytes of its objects are before they are read. */
+/** Whether this kind of source gives checksums of its objects before they are read. */
 export function listsChecksums({ source }: { readonly source: string }): boolean {
   return findHubUrl(source) !== undefined
 }

@@ -4,21 +4,21 @@ import { promisify } from 'node:util'
 const ANSWER_TIMEOUT_MS = 10_000
 
 /**
- * Ids of the jobs that Slurm still lists on this cluster, in any state but finished. Undefined when squeue is
- * missing or fails: then nothing may be concluded about any job.
+ * Ids of the jobs that Slurm still lists on this cluster, in any unfinished state. Undefined if squeue is missing or
+ * fails: then nothing may be concluded about any job.
  */
 export async function listSlurmJobs(): Promise<ReadonlySet<string> | undefined> {
   const lines = await askSlurm('squeue', '--noheader', '--format=%A', '--all')
   return lines && new Set(lines)
 }
 
-/** Features that nodes of this Slurm have; a job that prefers another is refused. Undefined when sinfo cannot be asked. */
+/** Node features known to this Slurm; it refuses a job that prefers any other. Undefined if sinfo cannot be asked. */
 export async function listSlurmFeatures(): Promise<ReadonlySet<string> | undefined> {
   const lines = await askSlurm('sinfo', '--noheader', '--format=%f', '--all')
   return lines && new Set(lines.flatMap((line) => line.split(',')))
 }
 
-/** The lines of an answer that are not empty; undefined when the command is missing or fails. */
+/** The nonempty lines of an answer; undefined if the command is missing or fails. */
 async function askSlurm(
   command: string,
   ...words: readonly string[]

@@ -5,15 +5,15 @@ import { isEmpty, isGone } from '../../platform/is-gone.js'
 import type { Cache } from '../cache.js'
 import { isUntouched } from '../untouched-copy.js'
 
-/** `touched`: somebody took something out of its files, or put something in. `none`: nothing of use is ready here. */
+/** `touched`: something was removed from its files or added to them. `none`: no usable copy is ready here. */
 type ReadyCopy =
   | { readonly outcome: 'ready'; readonly copy: Copy; readonly leaseId: string }
   | { readonly outcome: 'touched'; readonly copy: Copy; readonly leaseId: string }
   | { readonly outcome: 'none' }
 
 /**
- * Seed step 3: leases the newest ready copy of the dataset (for a stripe: or of that stripe) on this node, whatever
- * its source holds by now. This is all that a warm `dsc prepare` does, so this module loads nothing else.
+ * Seed step 3: leases the newest ready copy of the dataset (for a stripe: or of that stripe) on this node, even if its
+ * source has changed. A warm `dsc prepare` does nothing else, so this module loads nothing else.
  */
 export async function takeReadyCopy(
   cache: Pick<Cache, 'record' | 'node' | 'nowMs'>,
@@ -32,13 +32,13 @@ export async function takeReadyCopy(
   return { outcome: isAsPublished(use.copy) ? 'ready' : 'touched', ...use }
 }
 
-/** Whether nobody took anything out of a copy, as far as a few stats tell. */
+/** Whether the copy is still as published, as far as a few stats tell. */
 export function isAsPublished({ origin, directory, path }: Copy): boolean {
-  // The owner of a folder that was adopted may change it.
+  // The owner of an adopted folder may change it.
   return origin === 'local' ? !isGone(path) && !isEmpty(path) : isUntouched(directory)
 }
 
-/** Whether the copy is what the definition asks for today; how its bytes are reached does not matter. */
+/** Whether the copy has the content that the definition names today; how its bytes are reached does not matter. */
 export function isOfDefinition(copy: Copy, dataset: Dataset): boolean {
   if (copy.source === null) return true
   const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])

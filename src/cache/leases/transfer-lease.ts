@@ -1,11 +1,11 @@
 import { holdByThisProcess } from '../../platform/processes.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 
-/** A reader that has been silent for so long no longer keeps the peer's copy. */
+/** Lifetime of a lease on a peer's copy after its reader's last renewal. */
 const TRANSFER_LEASE_MS = 120_000
 const RENEW_INTERVAL_MS = 20_000
 
-/** Leases for one task on copies while they are read; they count as references and renew themselves until released. */
+/** One task's leases on copies while it reads them; they count as references and renew themselves until released. */
 export class TransferLeases {
   readonly #record: RecordStore
   readonly #task: string
@@ -19,7 +19,7 @@ export class TransferLeases {
     this.#timer.unref()
   }
 
-  /** Takes (once) a lease on the copy. False: it is no longer ready. */
+  /** Leases the copy, once. False: it is no longer ready. */
   async take(copyId: string): Promise<boolean> {
     let lease = this.#leases.get(copyId)
     if (lease === undefined) {
@@ -30,7 +30,7 @@ export class TransferLeases {
     return (await lease) !== undefined
   }
 
-  /** Ends all of them. */
+  /** Ends all leases. */
   async release(): Promise<void> {
     clearInterval(this.#timer)
     for (const pending of this.#leases.values()) {
@@ -43,7 +43,7 @@ export class TransferLeases {
   async #renew(): Promise<void> {
     for (const pending of this.#leases.values()) {
       const leaseId = await pending.catch(() => undefined)
-      // A record that cannot be reached now may be back before the lease ends.
+      // An unreachable record may be back before the lease ends.
       if (leaseId)
         await this.#record.renewLease(leaseId, this.#expiryMs(), this.#record.nowMs()).catch(() => false)
     }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { list } from '../../answers/fields.js'
 import { FORMAT_NAMES } from '../../model/sample-formats.js'
 
-/** What a dataset is made from: the keys of dsc.yaml, below the name that every answer calls `dataset`. */
+/** Definition of a dataset: the keys of dsc.yaml, below its name, which every answer calls `dataset`. */
 export const definition = z
   .strictObject({
     dataset: z.string(),

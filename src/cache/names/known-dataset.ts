@@ -3,8 +3,9 @@ import { findClosest } from '../../model/find-closest.js'
 import type { Surroundings } from '../surroundings.js'
 
 /**
- * Rejects with DATASET_UNKNOWN unless dsc.yaml or the record knows a dataset of that name: added, copied somewhere,
- * or in the history. `command` is what was asked for, as `dsc evict`; the hint repeats it with the nearest name.
+ * Rejects with DATASET_UNKNOWN unless dsc.yaml or the record knows a dataset of that name: added, copied to a node, or
+ * in the history. `command` is the command that was asked for, such as `dsc evict`; the hint repeats it with the
+ * nearest name.
  */
 export async function requireKnownDataset(
   context: Surroundings,
@@ -20,7 +21,7 @@ export async function requireKnownDataset(
   throw await unknownDataset(context, name, { command, otherwise: 'dsc dataset ls' })
 }
 
-/** The failure of a name that nothing knows. Its hint is `command` with the nearest name, where one is near. */
+/** The failure for an unknown name. Its hint is `command` with the nearest name, if one is close. */
 export async function unknownDataset(
   context: Surroundings,
   raw: string,

@@ -3,8 +3,8 @@ import { formatNames } from '../../model/format-names.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 
 /**
- * The failure of asking a node for a copy of a dataset that it has not. Says which other nodes have one, and what
- * state the node's own is in where only a ready one will do. `otherwise` is the hint where no node has one.
+ * The failure when a node lacks the copy of a dataset that was asked for. Says which other nodes have one, or what
+ * state the node's own copy is in if only a ready one will do. `otherwise` is the hint if no node has one.
  */
 export async function missingCopy(
   record: RecordStore,

@@ -1,6 +1,6 @@
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 
-/** A source knows its URL and not its dataset: puts the name where its hint says `<dataset>`. */
+/** A source knows its URL but not its dataset: replaces `<dataset>` in its hint with the name. */
 export function nameInHint<Failure>(error: Failure, dataset: string): Failure | DscError {
   if (!isDscError(error) || !error.hint?.includes('<dataset>')) return error
   const { code, message, hint } = error

@@ -9,9 +9,9 @@ import type { Surroundings } from '../surroundings.js'
 import { unknownDataset } from './known-dataset.js'
 
 /**
- * Finds the dataset that a user names: one of dsc.yaml, one added to the record, or a source URL used as it is,
- * under a name derived from it (which the record learns once the source is listed). `filters` go with a URL only: a
- * named dataset has its own. Rejects with DATASET_UNKNOWN.
+ * Finds the dataset that a user names: one in dsc.yaml, one added to the record, or a source URL, used under a name
+ * derived from it (which the record learns once the source is listed). `filters` go with a URL only: a named dataset
+ * has its own. Rejects with DATASET_UNKNOWN.
  */
 export async function resolveDataset(
   context: Surroundings,
@@ -40,7 +40,7 @@ export async function resolveDataset(
   const record = await context.openRecord()
   const added = await record.findDataset(raw)
   if (added) return added
-  // What was asked for by its URL and is not listed yet, or what a record that was made again has only copies of.
+  // A dataset prepared by its URL and not listed yet, or one of which a rebuilt record has only copies.
   const copies = await record.listCopies({ dataset: raw }, context.nowMs())
   const copied = copies.findLast(({ source }) => source !== null)?.source
   if (copied) return copied

@@ -10,8 +10,8 @@ type Admitted =
   | { readonly outcome: 'lost' }
 
 /**
- * Makes room for a listed source and reserves it: the victims' bytes are off the disk before this resolves.
- * Rejects with QUOTA_EXCEEDED, having deleted nothing for this request, when no permitted eviction is enough.
+ * Makes room for a listed source and reserves it; the victims' bytes are off the disk when this resolves. Rejects with
+ * QUOTA_EXCEEDED if no permitted eviction is enough; then it deleted nothing for this request.
  */
 export async function admitListing(
   cache: Cache,

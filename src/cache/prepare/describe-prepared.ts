@@ -8,13 +8,13 @@ export function describePrepared(prepared: Prepared, lease: LeaseRequest): Prepa
   return { dsc: 1, ...describePreparedCopy(prepared, lease) }
 }
 
-/** `dsc prepare <dataset> --remote --json`, where another node has the copy. */
+/** `dsc prepare <dataset> --remote --json` for a copy on another node. */
 export function describePreparedElsewhere(used: RemoteUse, lease: LeaseRequest): PreparedElsewhereAnswer {
   const { url, ...prepared } = { ...used, isStagedHere: false }
   return { dsc: 1, ...describePreparedCopy(prepared, lease), path: null, url, origin: 'peer' }
 }
 
-/** A prepared dataset, as every answer has it. */
+/** A prepared dataset, in the form that every answer uses. */
 export function describePreparedCopy(prepared: Prepared, lease: LeaseRequest): PreparedCopyAnswer {
   const { copy, leaseId, isStagedHere, downloaded } = prepared
   return {

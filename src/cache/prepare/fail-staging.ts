@@ -8,10 +8,12 @@ import { holdsFetched } from '../download/stale-staging.js'
 import { discardDirectory } from '../eviction/finish-evictions.js'
 import type { StageTurn } from './join-staging.js'
 
-/** What the file system failed with while `directory` was filled, in the words of the cache; anything else as it is. */
+/**
+ * Turns a file-system failure while filling `directory` into a failure of the cache; returns other errors unchanged.
+ */
 export function describeStagingFailure(cache: Cache, error: unknown, directory: string): unknown {
   const described = describeRefusal(describeDiskFailure(error, directory), directory)
-  // The folders of the staging may be there again: files are written into what there is.
+  // The folders of the staging may exist again: writing a file creates missing folders.
   const isThere = existsSync(identityFile(cache.root)) && existsSync(directory)
   if (isDscError(described) || isThere) return described
   return new DscError('CACHE_ROOT_INVALID', `${directory} was removed while it was being filled`, {
@@ -21,9 +23,9 @@ export function describeStagingFailure(cache: Cache, error: unknown, directory: 
 }
 
 /**
- * Ends the staging with a failure that those who wait hear of; without one it can be gone on with. The record may have
- * gone with the root: then nothing is thrown, because why it went is of more use. Returns the failure as the history
- * knows it.
+ * Ends the staging, with a failure for the tasks that wait for it; without one it can be resumed. If the record went
+ * away with the root, nothing is thrown, because the reason for that matters more. Returns the failure with its id in
+ * the history.
  */
 export async function endFailedStaging(
   cache: Cache,
@@ -31,7 +33,7 @@ export async function endFailedStaging(
   failure: DscError | undefined,
 ): Promise<DscError | undefined> {
   const { copy, stageLeaseId, leaseId } = turn
-  // What was fetched is of use again once the source, its rights or its objects are put right.
+  // Fetched files are useful again once the source, its permissions or its objects are fixed.
   const directory = stagingDirectoryOf(cache.root, copy.copyId)
   const isHopeless = failure !== undefined && !failure.isRetryable && !holdsFetched(directory)
   const id = createFailureId()

@@ -11,7 +11,7 @@ import { joinStaging } from './join-staging.js'
 
 const VERSION = 'a'.repeat(64)
 
-/** A staging whose files are admitted as `VERSION`, or not even listed; the record says nothing of what is on disk. */
+/** A staging whose files are admitted as `VERSION`, or not even listed; the record knows nothing about the disk. */
 async function beginStaging(t: TestContext, { isAdmitted }: { readonly isAdmitted: boolean }) {
   const { cache, makeDataset } = await openExampleCache(t)
   const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const

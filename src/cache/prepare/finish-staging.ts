@@ -10,10 +10,10 @@ import { publishCopy } from '../download/publish-copy.js'
 import { discardDirectory, publishedDirectoryOf } from '../eviction/finish-evictions.js'
 import type { StageTurn } from './join-staging.js'
 
-/** What was fetched, and from where if not all of it came from the store. */
+/** Result of a download, with its origins if not all of it came from the store. */
 type Fetched = Downloaded & { readonly origins?: Origins | undefined }
 
-/** `lost`: another stager took over, look at the record again. `reserved`: admitted, nothing fetched. */
+/** `lost`: another stager took over; look at the record again. `reserved`: admitted, nothing fetched. */
 export type Staged =
   | {
       readonly outcome: 'ready'
@@ -24,7 +24,7 @@ export type Staged =
   | { readonly outcome: 'reserved'; readonly version: string }
   | { readonly outcome: 'lost' }
 
-/** Publishes what was downloaded, then says in the record that the copy is ready. */
+/** Publishes the download, then marks the copy as ready in the record. */
 export async function finishStaging(
   cache: Cache,
   turn: StageTurn,
@@ -35,7 +35,7 @@ export async function finishStaging(
   return markReady(cache, turn, { directory, reason, fetched })
 }
 
-/** Says ready what a stager published that was killed before it could say so; undefined when there is no such thing. */
+/** Marks as ready a copy whose stager was killed between publishing and marking it; undefined if there is none. */
 export async function finishPublished(cache: Cache, turn: StageTurn): Promise<Staged | undefined> {
   const directory = publishedDirectoryOf(cache, turn.copy)
   if (directory === undefined || !(await exists(directory))) return undefined
@@ -44,7 +44,9 @@ export async function finishPublished(cache: Cache, turn: StageTurn): Promise<St
   return markReady(cache, turn, { directory, reason })
 }
 
-/** Gives the copy its final name, which no other copy has; what an earlier attempt left there goes first. */
+/**
+ * Gives the copy its final name, which is unique to it; first removes leftovers of an earlier attempt under that name.
+ */
 async function publish(cache: Cache, copy: Copy, version: string): Promise<string> {
   const finalDirectory = copyDirectory(cache.root, { ...copy, version })
   if (await exists(finalDirectory)) await discardDirectory(cache, finalDirectory)
@@ -59,7 +61,7 @@ async function markReady(
   published: {
     readonly directory: string
     readonly reason: string
-    /** Absent: an earlier stager downloaded it, and what it fetched is not known any more. */
+    /** Absent: an earlier stager downloaded it, and its figures are lost. */
     readonly fetched?: Fetched
   },
 ): Promise<Staged> {
@@ -85,7 +87,7 @@ async function markReady(
   return { outcome: 'ready', copy, isNew: true, downloaded: fetched }
 }
 
-/** Most of the bytes count. */
+/** Whether most of the bytes came from peers. */
 function isFromPeers(origins: Origins | undefined): boolean {
   if (origins === undefined) return false
   const fromPeers = Object.values(origins.peerBytes).reduce((sum, bytes) => sum + bytes, 0)

@@ -11,20 +11,20 @@ import { isAsPublished, isOfDefinition, takeReadyCopy } from '../leases/take-rea
 import { adoptUnknownCopies } from '../upkeep/adopt-unknown.js'
 import { type HealProgress, healCopy } from '../upkeep/heal-copy.js'
 
-/** What a task wants to be on this node. */
+/** A task's request for a dataset on this node. */
 export interface JoinedRequest {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
-  /** The part that is wanted; absent = the whole dataset. */
+  /** The stripe to prepare; absent = the whole dataset. */
   readonly stripe?: Stripe
-  /** The version that is wanted; absent = any that is ready, else what the source has. */
+  /** The version to prepare; absent = any ready one, else the source's current one. */
   readonly version?: string
 }
 
-/** The task that stages: the copy, the task's own lease on it, and the lease of its one stager. */
+/** The turn of the task that stages: the copy, the task's own lease on it, and the lease of its one stager. */
 export type StageTurn = Extract<Joined, { outcome: 'stage' }>
 
-/** `again`: what was found was of no use, look once more. */
+/** `again`: the copy that was found is not usable; look once more. */
 export async function joinStaging(
   cache: Cache,
   request: JoinedRequest,
@@ -63,7 +63,7 @@ export async function joinStaging(
   )
 }
 
-/** A refresh that finds nothing new hands out what is ready. */
+/** A refresh that finds nothing new hands out the ready copy, so heal it first. */
 async function healReady(
   cache: Cache,
   { name }: Dataset,

@@ -6,17 +6,17 @@ import { agentUrls } from '../../model/node.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { formatRemoteUrl } from '../../sources/peer-wire.js'
 
-/** A copy on another node that the task reads from there. */
+/** A copy on another node that the task reads over the network. */
 export interface RemoteUse {
   readonly copy: Copy
   readonly leaseId: string
-  /** Where the node's agent serves it. */
+  /** URL at which the node's agent serves it. */
   readonly url: string
 }
 
 /**
- * Seed step 4: gives the task a lease on a ready copy of another node, to be read from there; it counts as a
- * reference and sets the last task, as on the own node. Undefined when no node with a live agent has one.
+ * Seed step 4: gives the task a lease on a ready copy of another node, to read it from there. The lease counts as a
+ * reference and sets the last task, as on the task's own node. Undefined if no node with a live agent has one.
  */
 export async function leaseRemoteCopy(
   record: RecordStore,

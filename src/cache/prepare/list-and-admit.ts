@@ -19,14 +19,14 @@ interface Work {
   readonly options: Staging & OpenStaging
 }
 
-/** `victims`: what was evicted to make room. Anything else ends the staging. */
+/** `victims`: copies evicted to make room. Any other outcome ends the staging. */
 type Listed =
   | { readonly outcome: 'listed'; readonly listing: Listing; readonly victims: readonly Victim[] }
   | Staged
 
 /**
- * Lists the source and makes room for what it has. A refresh is held against the newest ready copy, which stays until
- * the record has said that it is the same; where it is not, it may have to make room for its successor.
+ * Lists the source and makes room for its content. A refresh compares it with the newest ready copy, which stays until
+ * the record confirms that it is the same. If it is not, it may be evicted for its successor.
  */
 export async function listAndAdmit(work: Work): Promise<Listed> {
   const { cache, turn, options } = work
@@ -44,7 +44,7 @@ export async function listAndAdmit(work: Work): Promise<Listed> {
   } finally {
     await known?.release()
   }
-  // The record has forgotten the copy meanwhile: its manifest may go, so the source says all once more.
+  // The record has since forgotten the copy and its manifest may be deleted, so list the source in full.
   return await admit(work, await list(work, undefined))
 }
 
@@ -52,7 +52,7 @@ async function admit({ cache, turn, options }: Work, listing: Listing): Promise<
   const { copy } = turn
   const isAdmitted = copy.state === 'staging' && copy.version === listing.version && !listing.isKnown
   if (isAdmitted) {
-    // Whoever was admitted may have been killed before what makes room for it was off the disk.
+    // The admitted stager may have been killed before the evictions that make room were done.
     const { record, node, nowMs } = cache
     await finishEvictions(cache, await record.listCopies({ node, states: ['evicting'] }, nowMs()))
     return { outcome: 'listed', listing, victims: [] }
@@ -70,7 +70,7 @@ function list({ cache, turn, options }: Work, knownDirectory: string | undefined
   const { source, held, share, dataset, version, isRelisted, signal, onProgress } = options
   const { waitingThreads, isRefresh, isReservation } = options
   const { concurrency = DEFAULT_CONCURRENCY } = cache.transfer
-  // A refresh mostly finds that nothing changed.
+  // Most refreshes find that nothing changed.
   const mayFetch = source.describeAccess !== undefined && !isRefresh && !isReservation
   if (mayFetch) waitingThreads.begin()
   return logPhase(`${dataset.name}: listing`, () =>
@@ -97,8 +97,8 @@ function list({ cache, turn, options }: Work, knownDirectory: string | undefined
 }
 
 /**
- * A source that was asked for by its URL is known to the record under its derived name from here on. Not earlier: a
- * URL under which nothing is listed leaves no dataset.
+ * Records a source that was asked for by its URL under its derived name. Not earlier: a URL without objects leaves no
+ * dataset behind.
  */
 async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
   if (dataset.name !== deriveDatasetName(dataset.source)) return

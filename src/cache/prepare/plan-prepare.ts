@@ -9,19 +9,19 @@ import { listElsewhere } from '../download/list-elsewhere.js'
 import { describeHeld } from '../eviction/explain-refusal.js'
 import { findDeadLeases } from '../leases/find-dead-leases.js'
 
-/** What `prepare` would do now, without having done it. */
+/** The outcome of a `prepare` now, worked out without doing anything. */
 export interface PreparePlan {
   readonly dataset: string
   readonly node: string
   /**
-   * `ready`: a copy is there. `wait`: another stager is at it. `fits`: it would be fetched. `evicts`: after the
-   * listed evictions. `refused`: the policy has no room.
+   * `ready`: a copy is there. `wait`: another stager is working on it. `fits`: it would be fetched. `evicts`: it would
+   * be fetched after the listed evictions. `refused`: the policy has no room.
    */
   readonly outcome: 'ready' | 'wait' | 'fits' | 'evicts' | 'refused'
   readonly version: string | null
   readonly path: string | null
   readonly files: number
-  /** Sum of the objects' sizes, and what they take on disk. */
+  /** Sum of the objects' sizes, and their space on disk. */
   readonly contentBytes: number
   readonly diskBytes: number
   readonly evictions: readonly {
@@ -32,18 +32,18 @@ export interface PreparePlan {
   }[]
   readonly shortfalls: readonly Shortfall[]
   readonly evictableBytes: number
-  /** One phrase for each copy that stands in the way of a refused request. */
+  /** One phrase for each copy that blocks a refused request. */
   readonly held: readonly string[]
 }
 
-/** Lists the source and asks the policy. Changes nothing in the record and nothing in the cache. */
+/** Lists the source and asks the policy. Changes nothing in the record or the cache. */
 export async function planPrepare(
   cache: Cache,
   dataset: Dataset,
   options: {
     readonly isRefresh: boolean
     readonly isPrefetch?: boolean
-    /** Whom it would be for. */
+    /** The parties it would be for. */
     readonly parties?: readonly string[]
     readonly signal: AbortSignal
   },
@@ -96,7 +96,7 @@ export async function planPrepare(
   }
 }
 
-/** The copies as they would be after the leases of dead holders are expired. */
+/** The copies as they would be once the leases of dead holders expired. */
 function countLiveLeases(
   copies: readonly CopyUse[],
   leases: readonly Lease[],

@@ -12,33 +12,33 @@ import { stageDataset } from './stage-dataset.js'
 import type { StageOptions, StageProgress } from './staging.js'
 import { type WaitProgress, waitForStager } from './wait-for-stager.js'
 
-/** Which dataset is to be ready here, for whom, and what may be done for it. */
+/** The dataset to make ready on this node, for which task, and with which means. */
 export interface PrepareRequest extends JoinedRequest {
   /** Look for a new version even if a copy is ready. */
   readonly isRefresh: boolean
   /** False: fail with STAGING_ELSEWHERE instead of waiting for another stager. */
   readonly mayWait: boolean
-  /** Nodes that stage the same dataset at this time, this one among them: each reads a share from the store. */
+  /** Nodes that stage the same dataset at this time, including this one: each reads its part from the store. */
   readonly sharedWith?: readonly string[]
-  /** For a job that has not begun: as in `planEviction`. */
+  /** For a job that has not started yet: as in `planEviction`. */
   readonly isPrefetch?: boolean | undefined
 }
 
-/** How far it is: our own staging, or the wait for another stager. */
+/** Progress of our own staging, or of the wait for another stager. */
 export type PrepareProgress = StageProgress | WaitProgress | HealProgress
 
-/** A copy that stays as long as the lease does. */
+/** A copy that stays as long as the lease lasts. */
 export interface Prepared {
   readonly copy: Copy
   readonly leaseId: string
-  /** Whether this call brought the copy here, instead of finding it or waiting for it. */
+  /** Whether this call staged the copy, instead of finding it or waiting for it. */
   readonly isStagedHere: boolean
   readonly downloaded?: (Downloaded & { readonly origins?: Origins | undefined }) | undefined
 }
 
 /**
- * Seed steps 2 to 6: gives the task a ready copy of the dataset on this node. Any number of callers cause one
- * download; the others wait for it and take over if its stager dies.
+ * Seed steps 2 to 6: gives the task a ready copy of the dataset on this node. Any number of callers cause one download;
+ * the others wait for it, and one takes over if its stager dies.
  */
 export async function prepareDataset(
   cache: Cache,
@@ -88,13 +88,13 @@ export async function prepareDataset(
           )
         }
         hasWaited = true
-        // What a stager found is as fresh as what this call would find; one that died has found nothing.
+        // A finished stager's listing is as fresh as ours would be; a dead stager's does not count.
         if ((await waitForStager(cache, joined, options)) === 'ended') isRefresh = false
     }
   }
 }
 
-/** The refresh found nothing new: the record moved our lease to the copy that was ready, which has its own id there. */
+/** The refresh found nothing new: the record moved our lease to the ready copy, where it has another id. */
 async function leaseAgain(cache: Cache, request: JoinedRequest, copy: Copy): Promise<string | undefined> {
   const { lease, stripe } = request
   const use = await cache.record.leaseReady(

@@ -3,7 +3,7 @@ import { answer } from '../../answers/answer.js'
 import { byteCount, byteCounts, count, list, origin, time, version } from '../../answers/fields.js'
 import { holder } from '../leases/lease-answer.js'
 
-/** The lease that came with a copy. */
+/** The lease handed out with a copy. */
 const takenLease = z
   .strictObject({ leaseId: z.string(), task: z.string(), holder, expiresAt: time.nullable() })
   .meta({ id: 'leaseTaken' })
@@ -29,7 +29,7 @@ const downloaded = z
   })
   .meta({ id: 'downloaded' })
 
-/** A prepared dataset: its path on a node, and the lease that keeps it. */
+/** A prepared dataset: its path on a node, and the lease that holds it. */
 export const prepared = z
   .strictObject({
     dataset: z.string(),
@@ -47,7 +47,7 @@ export const prepared = z
 /** `dsc prepare <dataset> --json`. */
 export const preparedAnswer = answer(prepared.shape)
 
-/** `dsc prepare <dataset> --remote --json`, where another node has the copy. */
+/** `dsc prepare <dataset> --remote --json` for a copy on another node. */
 export const preparedElsewhereAnswer = answer({ ...prepared.shape, path: z.null(), url: z.string() })
 
 /** `dsc prepare <dataset> --plan --json`. */

@@ -5,10 +5,10 @@ import type { Origins } from '../../sources/source.js'
 import type { Narrator } from '../surroundings.js'
 import type { PrepareProgress } from './prepare-dataset.js'
 
-/** Rate over this span, so that it follows changes without jumping. */
+/** Span over which the rate is measured, in ms: long enough not to jump, short enough to follow changes. */
 const RATE_SPAN_MS = 5000
 
-/** Makes a listener that shows a staging's progress: bytes, rate and time left, one line that replaces itself. */
+/** Creates a listener that shows a staging's progress: bytes, rate and time left, in one line that replaces itself. */
 export function reportProgress(
   report: Narrator,
   dataset: string,
@@ -22,7 +22,7 @@ export function reportProgress(
         report.progress(`${dataset}: listing, ${formatCount(progress.objects, 'object')}`)
         break
       case 'retrying':
-        // Once: the pauses grow, and each attempt says the same.
+        // Once: the pauses grow, and each attempt would say the same.
         if (hasToldOfRetry) break
         hasToldOfRetry = true
         report.note(
@@ -79,7 +79,7 @@ function findRatio(progress: {
   return progress.totalBytes > 0 ? progress.writtenBytes / progress.totalBytes : undefined
 }
 
-/** `from gpu-02 and the store`: whoever has sent anything yet. */
+/** `from gpu-02 and the store`: the senders so far. */
 function describeOrigins(origins: Origins | undefined): string {
   if (origins === undefined) return 'from the store'
   const peers = Object.keys(origins.peerBytes).filter((node) => origins.peerBytes[node]! > 0)

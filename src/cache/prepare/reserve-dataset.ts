@@ -7,19 +7,19 @@ import type { PrepareProgress } from './prepare-dataset.js'
 import { stageDataset } from './stage-dataset.js'
 import { waitForStager } from './wait-for-stager.js'
 
-/** Room for a copy on this node, kept by a lease: for one that is to be staged, or one that is ready. */
+/** Room for a copy on this node, held by a lease; the copy is still to be staged, or already ready. */
 export interface Reservation {
   readonly copyId: string
   readonly leaseId: string
   readonly version: string
   readonly isReady: boolean
-  /** Whether this call made it; one that was there may hold files of an earlier attempt. */
+  /** Whether this call made it; an earlier one may hold files of an earlier attempt. */
   readonly isNew: boolean
 }
 
 /**
- * Lists a source and reserves what its copy will take, without fetching a byte: `prepareDataset` goes on from there.
- * So several nodes can all be asked before any of them begins. Rejects as `prepareDataset` does.
+ * Lists a source and reserves the space for its copy without fetching a byte; `prepareDataset` continues from there.
+ * This way several nodes can all be asked before any of them starts. Rejects as `prepareDataset` does.
  */
 export async function reserveDataset(
   cache: Cache,
@@ -58,7 +58,7 @@ export async function reserveDataset(
       const isNew = !joined.isResumed
       return { copyId: copy.copyId, leaseId, version: staged.version, isReady: false, isNew }
     }
-    // What was to be listed turned out to be here: the lease is on that copy now.
+    // The listed version turned out to be ready here: the lease is now on that copy.
     const { stripe, lease, dataset } = request
     const use = await cache.record.leaseReady(
       { dataset: dataset.name, node: cache.node, lease, ...(stripe && { stripe }) },
@@ -76,7 +76,7 @@ export async function reserveDataset(
   }
 }
 
-/** Gives up a reservation for which nothing was fetched: its room is free at once, unless somebody stages it now. */
+/** Cancels a reservation with nothing fetched; its room is free at once, unless a stager is using it now. */
 export async function cancelReservation(cache: Cache, copyId: string): Promise<void> {
   const plan = await cache.record.beginEviction(
     { node: cache.node, task: null },

@@ -2,7 +2,7 @@ import { holdByThisProcess } from '../../platform/processes.js'
 import type { Cache } from '../cache.js'
 import { prepareDataset } from './prepare-dataset.js'
 
-/** Finishes every staging of this node that nobody works on. Returns the datasets that are ready now. */
+/** Finishes every abandoned staging of this node. Returns the datasets that are now ready. */
 export async function resumeAbandoned(cache: Cache, signal: AbortSignal): Promise<readonly string[]> {
   const copies = await cache.record.listCopies({ node: cache.node, states: ['staging'] }, cache.nowMs())
   const finished: string[] = []

@@ -19,9 +19,9 @@ import { listAndAdmit } from './list-and-admit.js'
 import type { OpenStaging, StageOptions, Staging } from './staging.js'
 
 /**
- * Stages a dataset as its one stager: list → admit → download → publish → record says ready.
- * Killed anywhere, the next stager goes on from what is on disk. On failure the use lease is released; what
- * was downloaded stays as an abandoned staging if trying again could help, else everything goes.
+ * Stages a dataset as its one stager: list → admit → download → publish → mark ready in the record. After a kill at any
+ * point, the next stager resumes from the state on disk. On failure the use lease is released. The download stays as an
+ * abandoned staging if a retry could help; otherwise everything is removed.
  */
 export async function stageDataset(cache: Cache, turn: StageTurn, options: StageOptions): Promise<Staged> {
   const share = openNodeShare(cache, turn.stageLeaseId)
@@ -52,7 +52,7 @@ export async function stageDataset(cache: Cache, turn: StageTurn, options: Stage
       nameInHint(error, options.dataset.name),
       turn.copy.directory,
     )
-    // An interruption says nothing about the source: the next stager just goes on.
+    // An interruption says nothing about the source: the next stager simply resumes.
     const lasting = isDscError(failure) && !options.signal.aborted ? failure : undefined
     throw (await endFailedStaging(cache, turn, lasting)) ?? failure
   }
@@ -102,7 +102,7 @@ async function stageFrom(
   )
 }
 
-/** Fetches what the listing names; `replaces` is the dataset whose ready copy gives what did not change. */
+/** Fetches the listed objects; `replaces` is the dataset whose ready copy provides the unchanged ones. */
 async function download(
   cache: Cache,
   options: Staging & OpenStaging & { readonly listing: Listing; readonly replaces: string },

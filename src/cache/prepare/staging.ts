@@ -5,10 +5,13 @@ import type { Origins, Source } from '../../sources/source.js'
 import type { NodeShare } from '../download/node-share.js'
 import type { WaitingThreads } from '../download/transfer/waiting-threads.js'
 
-/** What a staging is doing, for those who watch. */
+/** Step of a staging, for those who watch it. */
 export type StageProgress =
   | { readonly step: 'listing'; readonly objects: number }
-  /** The source could not be listed: `problem` says why; it is asked at most `attemptsLeft` times more, else for minutes. */
+  /**
+   * The source could not be listed, for the reason in `problem`. Retries follow: at most `attemptsLeft`, or for minutes
+   * if undefined.
+   */
   | { readonly step: 'retrying'; readonly problem: string; readonly attemptsLeft: number | undefined }
   | { readonly step: 'evicting'; readonly victims: readonly Victim[] }
   | {
@@ -20,11 +23,11 @@ export type StageProgress =
       /** Where the bytes come from, on a cluster; absent: from the source. */
       readonly origins?: Origins | undefined
     }
-  /** Something of the source is no part of the dataset: `problem` says how much, and why. */
+  /** Part of the source is not in the dataset: `problem` says how much, and why. */
   | { readonly step: 'leaving-out'; readonly problem: string }
   | { readonly step: 'publishing' }
 
-/** What is to be staged, and what is known of it before. */
+/** The dataset to stage, and what is known about it in advance. */
 export interface StageOptions {
   readonly dataset: Dataset
   readonly onProgress?: (progress: StageProgress) => void
@@ -33,26 +36,26 @@ export interface StageOptions {
   /** As in `planEviction`. */
   readonly isPrefetch?: boolean | undefined
   readonly sharedWith?: readonly string[]
-  /** The version that other nodes have and this one is to have, too. */
+  /** The version that other nodes have and that this one must have too. */
   readonly version?: string | undefined
-  /** Lists the source again, whatever an earlier attempt listed. */
+  /** Lists the source again, even if an earlier attempt did. */
   readonly isRelisted?: boolean | undefined
-  /** Stops once the bytes are admitted, before any is fetched. The caller's use lease keeps the reservation. */
+  /** Stops once the bytes are admitted, before fetching any. The caller's use lease holds the reservation. */
   readonly isReservation?: boolean | undefined
   /** As in `downloadFiles`. */
   readonly isReadWhileComing?: boolean | undefined
 }
 
-/** A staging that is under way: how much it may take, and whom it tells. */
+/** A running staging: its share of the node's budget, and its listener. */
 export interface Staging extends StageOptions {
   readonly share: NodeShare
   readonly reportWritten: (writtenBytes: number) => void
 }
 
-/** A source that is being staged from, and the folder that it goes into. */
+/** An open source, and the folder to stage it into. */
 export interface OpenStaging {
   readonly source: Source
-  /** Undefined where the source is always the store. */
+  /** Undefined if the source is always the store. */
   readonly describeOrigins: (() => Origins) | undefined
   readonly held: HeldFolder
   readonly waitingThreads: WaitingThreads

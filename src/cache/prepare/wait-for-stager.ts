@@ -5,7 +5,7 @@ import type { Joined } from '../../records/contract/record-requests.js'
 import type { Cache } from '../cache.js'
 import { interrupted } from './interrupted.js'
 
-/** How far the stager is that is waited for. */
+/** Progress of the stager that a task waits for. */
 export interface WaitProgress {
   readonly step: 'waiting'
   readonly stager: string
@@ -13,16 +13,16 @@ export interface WaitProgress {
   readonly totalBytes: number
 }
 
-/** How often the record is asked: soon at first, because many stagings are short. */
+/** Interval between looks at the record, in ms: short at first, because many stagings are short. */
 const FIRST_WAIT_MS = 20
 const MAX_WAIT_MS = 500
-/** Where the record tells of changes, it is asked only for progress, and lest a message was lost. */
+/** The interval if the record announces changes: only for progress, and in case a message was lost. */
 const MAX_QUIET_WAIT_MS = 2000
 
 type Waiting = Extract<Joined, { outcome: 'wait' }>
 
 /**
- * Waits until the staging ended in any way, or was left by its stager. Rejects with the stager's own failure, so
+ * Waits until the staging has ended in any way, or its stager has left it. Rejects with the stager's own failure, so
  * that twenty callers do not fail one after the other.
  */
 export async function waitForStager(

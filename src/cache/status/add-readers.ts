@@ -1,7 +1,7 @@
 import type { NodeEntry } from '../../model/node.js'
 import type { TransferStatus } from './compose-status.js'
 
-/** Asks the stagers of this node who reads what they bring. */
+/** Asks this node's stagers who reads the copies that they stage. */
 export async function addReaders(
   transfers: readonly TransferStatus[],
   { node, cacheRoot }: Pick<NodeEntry, 'node' | 'cacheRoot'>,

@@ -18,48 +18,49 @@ import { measureNodeUsage, type NodeUsage } from './node-usage.js'
 import type { StatusReader } from './status-reader.js'
 import { NO_THROUGHPUT, noteThroughput, type Throughput } from './throughput.js'
 
-/** A cluster in few bytes a copy, as a page or a report looks at it again and again. */
+/** A cluster in a few bytes per copy, for pages and reports that read it repeatedly. */
 export interface ClusterStatus {
   readonly takenAtMs: number
   readonly recordLocation: string
-  /** Those that the record knows, in its order; the ones that were not read yet have no copies and no usage. */
+  /** All nodes of the record, in its order; those not read yet have no copies and no usage. */
   readonly nodes: readonly ClusterNode[]
-  /** Names of datasets by the numbers that `HeldCells` has. */
+  /** Names of datasets, indexed by the numbers in `HeldCells`. */
   readonly datasets: readonly string[]
   readonly transfers: readonly TransferStatus[]
   readonly waits: readonly WaitStatus[]
   readonly throughput: Throughput
 }
 
-/** A node, and what it has. */
+/** A node and its copies. */
 export interface ClusterNode {
   readonly entry: NodeEntry
-  /** Undefined until its copies were read. */
+  /** Undefined until its copies have been read. */
   readonly read: { readonly usage: NodeUsage; readonly cells: HeldCells; readonly atMs: number } | undefined
 }
 
-/** Reading nodes may take so long at once, ms; the rest is read next time. */
+/** How long one reading may spend on nodes, in ms; the rest wait for the next reading. */
 const BUDGET_MS = 150
-/** Until the next nodes are read again while some are older than the last reading, ms. */
+/** Time until the next reading while some nodes are older than the last one, in ms. */
 const NEXT_NODES_MS = 2000
-/** Leases of more copies than that are read by node. */
+/** Number of copies up to which leases are read by copy; above it they are read by node. */
 const MAX_COPY_QUERIES = 50
 
-/** What is read, and how. */
+/** The record and the clock for reading the cluster. */
 interface ClusterReading {
   readonly record: Pick<
     RecordStore,
     'location' | 'listNodes' | 'listCopies' | 'listLeases' | 'listEvents' | 'waitForChange'
   >
-  /** This node, whose stagers can be asked. */
+  /** This node; only its stagers can be asked. */
   readonly ownNode: Pick<NodeEntry, 'node' | 'cacheRoot'>
   /** Wall clock, Unix epoch in ms. */
   readonly nowMs: () => number
 }
 
 /**
- * Reads a cluster bit by bit: each time the nodes that events or stagings name, then those that were read longest ago,
- * for `BUDGET_MS`. So 1,000 nodes with 500 datasets each take the memory of numbers, and no reading blocks for long.
+ * Reads a cluster bit by bit: each time first the nodes named in events or stagings, then those read longest ago, for
+ * `BUDGET_MS`. This way 1,000 nodes with 500 datasets each take only the memory of numbers, and no reading blocks for
+ * long.
  */
 export class ClusterReader implements StatusReader<ClusterStatus> {
   readonly #reading: ClusterReading
@@ -102,7 +103,7 @@ export class ClusterReader implements StatusReader<ClusterStatus> {
     return this.#reading.record.waitForChange(wait)
   }
 
-  /** Nodes whose copies are not as they were read; all of them where too much has happened to tell. */
+  /** Nodes whose copies have changed since they were read; all of them if too much happened to tell. */
   #findChanged(events: readonly RecordEvent[], moving: readonly CopyUse[]): ReadonlySet<string> | 'all' {
     const since = this.#lastSequence
     this.#lastSequence = events[0]?.sequence ?? since
@@ -111,7 +112,7 @@ export class ClusterReader implements StatusReader<ClusterStatus> {
     this.#moving = new Set(moving.map(({ node, copyId, state }) => `${node} ${state} ${copyId}`))
     const turned = [...this.#moving, ...before]
       .filter((key) => !this.#moving.has(key) || !before.has(key))
-      .map((key) => key.slice(0, key.indexOf(' '))) // names of nodes have no spaces
+      .map((key) => key.slice(0, key.indexOf(' '))) // node names contain no spaces
     if (since >= 0 && recent.length >= STATUS_EVENTS) return 'all'
     return new Set([...recent.map(({ node }) => node), ...turned])
   }
@@ -159,7 +160,7 @@ export class ClusterReader implements StatusReader<ClusterStatus> {
   }
 }
 
-/** A node as the other drawings of a status know it; until its copies were read it seems to have none. */
+/** A node in the form of the other status views; until its copies are read it appears to have none. */
 export function asNodeStatus({ entry, read }: ClusterNode): NodeStatus {
   return { ...entry, usage: read?.usage ?? measureNodeUsage(entry.policy, entry.disk, []) }
 }

@@ -8,7 +8,7 @@ import { findLayouts, type StripedLayout } from './find-layouts.js'
 import { listWaits, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
 
-/** Events that a snapshot holds at most; `dsc history` reads further back. */
+/** Maximum number of events in a snapshot; `dsc history` reads further back. */
 export const STATUS_EVENTS = 200
 
 /** A node and how full it is against each limit of its policy. */
@@ -16,7 +16,7 @@ export interface NodeStatus extends NodeEntry {
   readonly usage: NodeUsage
 }
 
-/** A download under way, or one that was left. */
+/** A download, running or abandoned. */
 export interface TransferStatus {
   readonly copyId: string
   readonly dataset: string
@@ -25,43 +25,43 @@ export interface TransferStatus {
   readonly state: 'reserved' | 'staging'
   readonly source: string | null
   readonly writtenBytes: number
-  /** Of the objects, which is what `writtenBytes` comes to; the charge has room for more. */
+  /** Total size of the objects, which `writtenBytes` grows to; the charge leaves room for more. */
   readonly contentBytes: number
-  /** Bytes that it will take in all; 0 while the source is listed. */
+  /** Bytes that it will take on disk in total; 0 while the source is listed. */
   readonly chargedBytes: number
   readonly files: number
   readonly startedAtMs: number
-  /** The task that downloads; null when nobody does (abandoned: a later prepare or cleanup takes it). */
+  /** The task that downloads; null if abandoned: a later prepare or cleanup takes it over. */
   readonly stager: string | null
   /** When the stager last renewed its lease, Unix epoch in ms. */
   readonly stagerSeenAtMs: number | null
   readonly waitingTasks: readonly string[]
-  /** All tasks that wait for it, the stager's own among them, and since when, Unix epoch in ms. */
+  /** All tasks that wait for it, including the stager's own, and since when, Unix epoch in ms. */
   readonly waiters: readonly { readonly task: string; readonly sinceMs: number }[]
-  /** Nodes whose copies it reads from at present; empty: the source alone. */
+  /** Nodes whose copies it reads at present; empty: only the source. */
   readonly servedBy: readonly string[]
-  /** Who reads it while it comes, and what each waits for; absent where that was not asked, as for other nodes. */
+  /** Its readers during the download, and what each waits for; absent if they were not asked, as on other nodes. */
   readonly readers?: readonly ReaderStatus[]
 }
 
-/** What the record says at one moment: everything that a status shows. */
+/** The state of the record at one moment: everything that a status shows. */
 export interface StatusSnapshot {
   readonly takenAtMs: number
   readonly recordLocation: string
   readonly nodes: readonly NodeStatus[]
   /** Ordered by dataset, node, creation. */
   readonly copies: readonly CopyUse[]
-  /** Versions that lie on several nodes in stripes, whole or not. */
+  /** Versions spread over several nodes in stripes, complete or not. */
   readonly layouts: readonly StripedLayout[]
   readonly leases: readonly PlacedLease[]
   readonly transfers: readonly TransferStatus[]
-  /** Tasks without their dataset, the longest wait first. */
+  /** Tasks that lack their dataset, longest wait first. */
   readonly waits: readonly WaitStatus[]
   /** Newest first, at most `STATUS_EVENTS`. */
   readonly events: readonly RecordEvent[]
 }
 
-/** What `composeStatus` makes a snapshot of. */
+/** The parts of a snapshot for `composeStatus`. */
 interface StatusParts {
   readonly takenAtMs: number
   readonly recordLocation: string
@@ -69,15 +69,15 @@ interface StatusParts {
   readonly copies: readonly CopyUse[]
   /** All copies of the nodes, for their usage. */
   readonly chargedCopies: readonly CopyUse[]
-  /** All copies of the datasets, for what lies in stripes. */
+  /** All copies of the datasets, to find striped versions. */
   readonly stripedCopies: readonly CopyUse[]
   readonly leases: readonly PlacedLease[]
-  /** Leases of all nodes under which a copy is read by another node. */
+  /** Leases of all nodes under which another node reads a copy. */
   readonly transferLeases: readonly PlacedLease[]
   readonly events: readonly RecordEvent[]
 }
 
-/** Puts together what was read: usage per node, leases with their copies, transfers with their waiters. */
+/** Combines the parts: usage per node, leases with their copies, transfers with their waiters. */
 export function composeStatus(parts: StatusParts): StatusSnapshot {
   const byNode = Map.groupBy(parts.chargedCopies, (copy) => copy.node)
   const moving = parts.copies.filter((copy) => copy.state === 'reserved' || copy.state === 'staging')
@@ -101,7 +101,7 @@ export function composeStatus(parts: StatusParts): StatusSnapshot {
   }
 }
 
-/** A stager that renews its lease shows that its node is there, however long ago the node saved itself. */
+/** A stager that renews its lease shows that its node is alive, no matter how long ago the node last saved itself. */
 export function seeStagers<Node extends NodeEntry>(
   nodes: readonly Node[],
   transfers: readonly TransferStatus[],
@@ -116,7 +116,7 @@ export function seeStagers<Node extends NodeEntry>(
   })
 }
 
-/** What is known of copies under way, with their stagers, their waiters and the nodes that serve them. */
+/** Copies under way, with their stagers, their waiters and the nodes that serve them. */
 export function describeTransfers(
   moving: readonly CopyUse[],
   known: Pick<StatusParts, 'leases' | 'transferLeases' | 'takenAtMs'>,

@@ -18,7 +18,7 @@ import type {
   WaitAnswer,
 } from './status-answer.js'
 
-/** `dsc status --json`, whose copies can be gone through once: there may be 100,000. */
+/** `dsc status --json`. Its copies can be iterated once, as there may be 100,000. */
 export function describeStatus(
   snapshot: StatusSnapshot,
 ): Omit<StatusAnswer, 'copies'> & { readonly copies: IteratorObject<CopyAnswer> } {
@@ -37,7 +37,7 @@ export function describeStatus(
   }
 }
 
-/** A copy, as every answer has it. */
+/** A copy, in the form that every answer uses. */
 export function describeCopy(copy: CopyUse): CopyAnswer {
   return {
     dataset: copy.dataset,
@@ -65,14 +65,14 @@ export function describeCopy(copy: CopyUse): CopyAnswer {
   }
 }
 
-/** A version in stripes. `missing` has the indexes of the stripes that are gone. */
+/** A striped version. `missing` holds the indexes of the stripes that are gone. */
 export function describeLayout(layout: StripedLayout): LayoutAnswer {
   const { dataset, version, nodes, stripes, isComplete } = layout
   const missing = stripes.filter(({ state }) => state === 'missing').map(({ index }) => index)
   return { dataset, version, nodes, isComplete, missing, stripes }
 }
 
-/** A line of the history, as every answer has it. */
+/** A line of the history, in the form that every answer uses. */
 export function describeEvent(event: RecordEvent): EventAnswer {
   const { atMs, ...rest } = event
   return { ...rest, at: formatTime(atMs) }

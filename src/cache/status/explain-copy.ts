@@ -1,10 +1,10 @@
 import type { CopyUse } from '../../model/copy.js'
 import { findCandidates, isEvictable } from '../../policy/plan-eviction.js'
 
-/** What keeps a copy from being evicted, in the order in which an operator would remove it. */
+/** Reasons that keep a copy from being evicted, in the order in which an operator would remove them. */
 export type Keeper = 'leases' | 'lock' | 'stager' | 'no source' | 'being evicted' | 'not admitted yet'
 
-/** Everything that keeps the copy at present; empty = it may be evicted when room is needed. */
+/** All present reasons against evicting the copy; empty = it may be evicted when room is needed. */
 export function findKeepers(copy: CopyUse): readonly Keeper[] {
   const keepers: Keeper[] = []
   if (copy.referenceCount > 0) keepers.push('leases')
@@ -16,15 +16,15 @@ export function findKeepers(copy: CopyUse): readonly Keeper[] {
   return keepers
 }
 
-/** Where a copy stands among those that may be evicted on its node. */
+/** A copy's rank among those that may be evicted on its node. */
 export interface EvictionRank {
-  /** 1 = the next to go. */
+  /** 1 = the next to be evicted. */
   readonly rank: number
   readonly candidates: number
   readonly reason: string
 }
 
-/** The copy's place in the order of eviction among `copiesOfNode`; undefined when something keeps it. */
+/** The copy's rank in the order of eviction among `copiesOfNode`; undefined if it may not be evicted. */
 export function findEvictionRank(copy: CopyUse, copiesOfNode: readonly CopyUse[]): EvictionRank | undefined {
   if (!isEvictable(copy)) return undefined
   const candidates = findCandidates(copiesOfNode)

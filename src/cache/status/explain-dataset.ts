@@ -8,11 +8,11 @@ import type { StripedLayout } from './find-layouts.js'
 /** Why one copy is where it is. */
 export interface CopyExplanation {
   readonly copy: CopyUse
-  /** What brought it here; undefined when the history no longer says. */
+  /** The event that brought it here; undefined if the history no longer has it. */
   readonly origin: RecordEvent | undefined
   readonly keepers: readonly Keeper[]
   readonly leases: readonly PlacedLease[]
-  /** Its place in the order of eviction; undefined when something keeps it. */
+  /** Its rank in the order of eviction; undefined if it may not be evicted. */
   readonly rank: EvictionRank | undefined
 }
 
@@ -30,40 +30,40 @@ interface NextVictim {
 export interface DatasetExplanation {
   readonly dataset: string
   readonly copies: readonly CopyExplanation[]
-  /** How it lies on several nodes in stripes, if it does. */
+  /** Its striped layouts over several nodes, if any. */
   readonly layouts: readonly StripedLayout[]
-  /** The last of each: what took a copy away, refused one, or failed. */
+  /** The last event of each kind: a copy evicted, refused, or failed. */
   readonly lastEvicted: RecordEvent | undefined
   readonly lastRefused: RecordEvent | undefined
   readonly lastFailed: RecordEvent | undefined
-  /** Who would go next on each node that matters, in order. */
+  /** The next copies to be evicted on each node concerned, in order. */
   readonly nextVictims: readonly NextVictim[]
 }
 
 const ORIGINS: readonly string[] = ['staged', 'adopted']
 const NEXT_VICTIMS = 5
 
-/** What would go on a node if room were needed. */
+/** The copies of a node that would be evicted if room were needed. */
 export interface NodeOutlook {
-  /** Places in the order of eviction, by the ids of copies. */
+  /** Ranks in the order of eviction, by copy id. */
   readonly ranks: ReadonlyMap<string, EvictionRank>
-  /** The first to go, in order. */
+  /** The first to be evicted, in order. */
   readonly next: readonly NextVictim[]
 }
 
-/** What is known of one dataset. */
+/** The known facts about one dataset. */
 interface KnownOfDataset {
-  /** Its copies on the nodes that were asked about. */
+  /** Its copies on the nodes asked about. */
   readonly copies: readonly CopyUse[]
   readonly layouts: readonly StripedLayout[]
   readonly leases: readonly PlacedLease[]
   /** Newest first. */
   readonly events: readonly RecordEvent[]
-  /** Of each node in `findNodesOf`, in their order. */
+  /** One per node in `findNodesOf`, in the same order. */
   readonly outlooks: ReadonlyMap<string, NodeOutlook>
 }
 
-/** Nodes that have to do with a dataset: those of its copies, then those of its history. */
+/** Nodes related to a dataset: those of its copies, then those in its history. */
 export function findNodesOf({
   copies,
   events,
@@ -71,7 +71,7 @@ export function findNodesOf({
   return [...new Set([...copies, ...events].map(({ node }) => node))]
 }
 
-/** Tells from all copies of a node where those of `dataset` stand, and what would go first. */
+/** Ranks the copies of `dataset` among all copies of a node, and finds the next victims. */
 export function foreseeEvictions(dataset: string, copiesOfNode: readonly CopyUse[]): NodeOutlook {
   const candidates = findCandidates(copiesOfNode)
   const ranks = new Map(
@@ -92,7 +92,7 @@ export function foreseeEvictions(dataset: string, copiesOfNode: readonly CopyUse
   return { ranks, next }
 }
 
-/** Explains a dataset from what is known of it and of its nodes. */
+/** Explains a dataset from the facts about it and its nodes. */
 export function explainDataset(dataset: string, known: KnownOfDataset): DatasetExplanation {
   const { copies, layouts, events, outlooks } = known
   const leases = Map.groupBy(known.leases, ({ copyId }) => copyId)

@@ -32,7 +32,7 @@ export const explanationAnswer = answer({
   ),
 })
 
-/** `dsc why <id> --json`: what failed, by the id of its message. */
+/** `dsc why <id> --json`: the failure with that id in its message. */
 export const failedAnswer = answer({ id: z.string(), failure: event })
 
 export type ExplanationAnswer = z.infer<typeof explanationAnswer>

@@ -2,29 +2,32 @@ import { compareText } from '../../model/compare-text.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 
-/** Where one stripe of a version is to be, and whether it is there. */
+/** Where one stripe of a version belongs, and whether it is there. */
 export interface StripePlace {
   readonly index: number
   readonly node: string
-  /** `ready` also where the node has the whole version. */
+  /** Also `ready` if the node has the whole version. */
   readonly state: 'ready' | 'staging' | 'missing'
   readonly copyId: string | null
 }
 
-/** A version that lies on several nodes, object i on node i mod N. Lost stripes are told by those that are left, or by whole copies. */
+/**
+ * A version spread over several nodes, object i on node i mod N. Lost stripes are known from the remaining ones, or
+ * from whole copies.
+ */
 export interface StripedLayout {
   readonly dataset: string
   readonly version: string
-  /** In the order of their stripes. */
+  /** In stripe order. */
   readonly nodes: readonly string[]
   readonly stripes: readonly StripePlace[]
   /** Whether every stripe is ready. */
   readonly isComplete: boolean
-  /** When its last stripe was begun, Unix epoch in ms. */
+  /** When its last stripe was started, Unix epoch in ms. */
   readonly createdAtMs: number
 }
 
-/** Finds the layouts that stripes among `copies` belong to, by dataset, the latest first. */
+/** Finds the layouts that stripes among `copies` belong to, by dataset, latest first. */
 export function findLayouts(copies: readonly CopyUse[]): readonly StripedLayout[] {
   const striped = copies.filter(({ stripe, state }) => stripe && (state === 'ready' || state === 'staging'))
   const keepers = copies.filter(({ layouts, state }) => layouts && state === 'ready')

@@ -11,7 +11,7 @@ const SHARES = [
   { party: 'user:ada', percent: 10 },
 ]
 
-/** A node of 100 GiB, all free but for its copies. */
+/** A node of 100 GiB, all free except for its copies. */
 const node = (name: string, freeGib: number): NodeEntry => ({
   node: name,
   cacheRoot: '/nvme/dsc',

@@ -3,22 +3,22 @@ import { findShare } from '../../policy/shares.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { measureNodeUsage } from './node-usage.js'
 
-/** What a node guarantees to whoever asks, and how much of it is left. */
+/** The share that a node guarantees to the caller, and what is left of it. */
 export interface OwnShare {
   readonly node: string
-  /** The share that counts for them there; null: the node has shares, and none is theirs. */
+  /** The party whose share applies to the caller on that node; null: the node has shares, but none applies. */
   readonly party: string | null
   readonly guaranteedBytes: number
   readonly usedBytes: number
   readonly leftBytes: number
 }
 
-/** Nodes of a large cluster are not all measured: the record goes through every copy of each. */
+/** Maximum number of nodes to measure: for each, the record goes through all its copies. */
 const MAX_NODES = 50
 
 /**
- * How the shares of the parties stand on nodes that have shares, most room first. `preferred` are measured in any case,
- * of the others those with most free space.
+ * The state of the parties' shares on nodes that have shares, most room first. `preferred` nodes are measured first,
+ * then those with the most free space.
  */
 export async function findOwnShares(
   record: Pick<RecordStore, 'sumCopies' | 'nowMs'>,

@@ -1,6 +1,6 @@
 import type { CopyState, CopyUse } from '../../model/copy.js'
 
-/** A dataset on a node, in few words. */
+/** A dataset on a node, in brief. */
 interface HeldCell {
   readonly state: CopyState
   readonly isLocked: boolean
@@ -12,15 +12,15 @@ interface HeldCell {
 }
 
 const STATES = ['ready', 'staging', 'reserved', 'evicting'] as const satisfies readonly CopyState[]
-/** Beyond the states in the same byte. */
+/** Flag in the same byte as the state. */
 const LOCKED = 0x80
 
-/** Gives each name a number and keeps it, so that 500,000 cells hold numbers. */
+/** Gives each name a permanent number, so that 500,000 cells hold numbers. */
 export class NameTable {
   readonly names: string[] = []
   readonly #numbers = new Map<string, number>()
 
-  /** The number of a name; a new one where it has none yet. */
+  /** The number of a name; assigns a new one if needed. */
   numberOf(name: string): number {
     const known = this.#numbers.get(name)
     if (known !== undefined) return known
@@ -29,7 +29,7 @@ export class NameTable {
   }
 }
 
-/** The copies of one node, 23 bytes each: a cluster may have 1,000 nodes with 500 datasets. */
+/** The copies of one node, at 23 bytes each: a cluster may have 1,000 nodes with 500 datasets. */
 export class HeldCells {
   readonly length: number
   /** Ascending. */
@@ -51,7 +51,7 @@ export class HeldCells {
     this.#usedAtMs = Float64Array.from(rows, ({ copy }) => copy.lastUsedAtMs)
   }
 
-  /** What the node has of a dataset, ready copies before others; undefined: nothing. */
+  /** The node's copies of a dataset as one cell, with the state of a ready one if any; undefined: it has none. */
   find(dataset: number): HeldCell | undefined {
     let [low, high] = [0, this.length]
     while (low < high) {

@@ -1,19 +1,19 @@
 import type { CopyUse } from '../../model/copy.js'
 
-/** Which nodes have a dataset, and in what state. */
+/** The nodes that have a dataset, and the state of each copy. */
 export interface Holding {
   readonly dataset: string
-  /** Ordered by node; a node stands once for each copy that it has. */
+  /** Ordered by node; a node appears once for each of its copies. */
   readonly nodes: readonly {
     readonly node: string
     readonly state: CopyUse['state']
-    /** Share of the bytes that are there, 0 to 1. */
+    /** Fraction of the bytes that are there, 0 to 1. */
     readonly fillRatio: number
     readonly referenceCount: number
   }[]
 }
 
-/** Puts copies together by dataset: who holds what. `copies` are ordered by dataset and node. */
+/** Groups copies by dataset. `copies` must be ordered by dataset and node. */
 export function listHoldings(copies: readonly CopyUse[]): readonly Holding[] {
   return [...Map.groupBy(copies, (copy) => copy.dataset)].map(([dataset, own]) => ({
     dataset,

@@ -8,7 +8,7 @@ import { listWaits } from './list-waits.js'
 const MINUTE_MS = 60_000
 let sequence = 0
 
-/** Events as `listWaits` gets them, oldest written first. */
+/** Events as `listWaits` gets them, newest first; pass them oldest first. */
 function history(...events: readonly Partial<RecordEvent>[]): readonly RecordEvent[] {
   return events
     .map((event) => {

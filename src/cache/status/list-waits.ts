@@ -1,16 +1,16 @@
 import { formatByteSize } from '../../model/byte-size.js'
 import type { RecordEvent } from '../../model/record-event.js'
 
-/** A task that does not have its dataset yet, and why. */
+/** A task that lacks its dataset, and why. */
 export interface WaitStatus {
-  /** `staging`: it is on its way, or was. `room`: the policy refused it, and no later attempt went better. */
+  /** `staging`: a download is running or abandoned. `room`: the policy refused it, and no later attempt succeeded. */
   readonly kind: 'staging' | 'room'
   readonly task: string
   readonly dataset: string
   readonly node: string
-  /** When it asked for the first time, Unix epoch in ms. */
+  /** When it first asked, Unix epoch in ms. */
   readonly sinceMs: number
-  /** For people; several lines where several hold the room. */
+  /** For people; one line for each copy that holds the room. */
   readonly reason: string
 }
 
@@ -19,7 +19,7 @@ interface WaitedStaging {
   readonly dataset: string
   readonly node: string
   readonly state: string
-  /** Null: nobody goes on with it. */
+  /** Null: abandoned. */
   readonly stager: string | null
   readonly writtenBytes: number
   readonly contentBytes: number
@@ -27,10 +27,10 @@ interface WaitedStaging {
   readonly waiters: readonly { readonly task: string; readonly sinceMs: number }[]
 }
 
-/** A refusal of longer ago is no longer told as a wait, ms: whoever asks again is refused again. */
+/** How long a refusal counts as a wait, in ms; a task that asks again is refused again. */
 const REFUSED_FOR_MS = 15 * 60_000
 
-/** What tasks wait for at present, longest first: stagings, and room that the policy did not have. */
+/** Present waits of tasks, longest first: for stagings, and for room that the policy did not have. */
 export function listWaits(status: {
   readonly takenAtMs: number
   readonly transfers: readonly WaitedStaging[]
@@ -62,7 +62,7 @@ function describeStaging(transfer: WaitedStaging, task: string): string {
   return `${node} stages it${whose}${from}: ${formatByteSize(writtenBytes)} of ${formatByteSize(contentBytes)}`
 }
 
-/** The last refusals of tasks that were given nothing since; `events` are newest first. */
+/** The last refusals of tasks that have since received nothing; `events` are newest first. */
 function waitsForRoom({
   takenAtMs,
   transfers,

@@ -4,7 +4,7 @@ import type { NodeEntry } from '../../model/node.js'
 import type { DiskUsage } from '../../model/policy.js'
 import { readDiskUsage } from '../../platform/disk-usage.js'
 
-/** How this node is right now, by its configuration and its disk: fresher than what the record says of it. */
+/** This node right now, from its configuration and its disk: fresher than its entry in the record. */
 export async function measureOwnNode(config: Config, nowMs: number): Promise<NodeEntry> {
   const { root, policy } = config.cache
   return {
@@ -16,7 +16,7 @@ export async function measureOwnNode(config: Config, nowMs: number): Promise<Nod
   }
 }
 
-/** The disk that holds `path`, or would hold it: a cache root is made when the first dataset is prepared. */
+/** The disk that holds `path` or would hold it: the cache root is created when the first dataset is prepared. */
 async function readNearestDisk(path: string): Promise<DiskUsage> {
   try {
     return await readDiskUsage(path)

@@ -4,39 +4,39 @@ import { mayGo, measureLoad } from '../../policy/plan-eviction.js'
 import { quotaBytes } from '../../policy/quota.js'
 import { measureShares, type ShareStanding } from '../../policy/shares.js'
 
-/** How far one limit is used up. */
+/** Use of one limit. */
 interface LimitUsage {
   /** Datasets, bytes or inodes. */
   readonly used: number
-  /** What the policy allows; null = no such limit. */
+  /** The policy's limit; null = no limit. */
   readonly allowed: number | null
 }
 
-/** How full a node is, by the record and by the last measurement of its disk. */
+/** How full a node is, by the record and the last measurement of its disk. */
 export interface NodeUsage {
   readonly datasets: LimitUsage
   /** Bytes charged to copies, against `maxPercent` of the capacity. */
   readonly diskBytes: LimitUsage
-  /** Bytes free on the disk when the node last looked, and what the policy wants to stay free. */
+  /** Bytes free on the disk when the node last looked, and the bytes that the policy keeps free. */
   readonly free: { readonly freeBytes: number; readonly minFreeBytes: number | null }
-  /** Inodes used and in all on the file system; null where it does not say. */
+  /** Inodes used and in total on the file system; null if it does not say. */
   readonly inodes: LimitUsage | null
   /** Bytes that admitted copies may still write. */
   readonly outstandingBytes: number
-  /** The whole disk by whose bytes lie on it: of copies, of all others, of nobody. */
+  /** The whole disk by use: by copies, by anything else, free. */
   readonly onDisk: {
     readonly oursBytes: number
     readonly othersBytes: number
     readonly freeBytes: number
   }
-  /** What could be evicted at present: idle, unlocked, with a remote source. */
+  /** Bytes of copies that could be evicted at present: idle, unlocked, with a remote source. */
   readonly evictableBytes: number
   readonly evictableCopies: number
-  /** How the shares of the node stand; empty where its policy has none. */
+  /** State of the node's shares; empty if its policy has none. */
   readonly shares: readonly ShareStanding[]
 }
 
-/** Measures what the copies of one node come to against its policy. */
+/** Measures the copies of one node against its policy. */
 export function measureNodeUsage(policy: CachePolicy, disk: DiskUsage, sums: readonly CopySum[]): NodeUsage {
   const load = measureLoad(sums)
   const quota = quotaBytes(policy, disk)
@@ -55,7 +55,7 @@ export function measureNodeUsage(policy: CachePolicy, disk: DiskUsage, sums: rea
   }
 }
 
-/** `writtenBytes` are charged and on disk by the record, which may be older than what the disk says. */
+/** `writtenBytes`: charged and on disk by the record, which may lag behind the disk. */
 function shareDisk({ capacityBytes, freeBytes }: DiskUsage, writtenBytes: number): NodeUsage['onDisk'] {
   const takenBytes = Math.max(0, capacityBytes - freeBytes)
   const oursBytes = Math.min(takenBytes, Math.max(0, writtenBytes))

@@ -8,12 +8,12 @@ import {
 } from './explain-dataset.js'
 import { findLayouts } from './find-layouts.js'
 
-/** Events of the dataset that are looked through for what brought it and what took it away. */
+/** Number of the dataset's events to search for those that brought a copy or took it away. */
 const MAX_EVENTS = 500
 
 /**
- * Reads why a dataset is here, was evicted or refused: on all nodes, or on `node` alone. Goes node by node, so that a
- * cluster of 100,000 copies takes the memory of one node's.
+ * Reads why a dataset is here, was evicted or was refused: on all nodes, or on `node` alone. Goes node by node, so that
+ * a cluster of 100,000 copies takes only the memory of one node's.
  */
 export async function readExplanation(
   record: RecordStore,
@@ -31,7 +31,7 @@ export async function readExplanation(
     copies,
     events,
     outlooks,
-    layouts: findLayouts(everywhere), // what is missing on one node is told by the stripes on others
+    layouts: findLayouts(everywhere), // stripes on other nodes reveal those missing on one
     leases: await record.listLeases(onNode),
   })
 }

@@ -5,16 +5,16 @@ import type { EventFilter } from '../../records/contract/record-requests.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import type { StatusFilter } from './status-snapshot.js'
 
-/** Copies that are in memory at once. */
+/** Maximum number of copies in memory at once. */
 const PAGE_COPIES = 500
-/** Leases that are in memory at once. */
+/** Maximum number of leases in memory at once. */
 const PAGE_LEASES = 500
-/** Lines of the history that are in memory at once. */
+/** Maximum number of history lines in memory at once. */
 const PAGE_EVENTS = 500
 
 /**
- * Goes through the copies that match, ordered by dataset, node and creation, page by page: 100,000 take the memory of
- * one page. The pages are read one after the other: what changes meanwhile may be in a later one only.
+ * Goes through the matching copies page by page, ordered by dataset, node and creation: 100,000 take the memory of one
+ * page. Pages are read one after the other, so a change in between may show only in a later one.
  */
 export function readCopyPages(
   record: Pick<RecordStore, 'listCopies'>,
@@ -26,7 +26,7 @@ export function readCopyPages(
   )
 }
 
-/** Goes through the leases that match, oldest first, as `readCopyPages` does. */
+/** Goes through the matching leases like `readCopyPages`, oldest first. */
 export function readLeasePages(
   record: Pick<RecordStore, 'listLeases'>,
   filter: StatusFilter,
@@ -37,7 +37,7 @@ export function readLeasePages(
   )
 }
 
-/** Goes through the history that matches, at most `limit` of it, newest first, as `readCopyPages` does. */
+/** Goes through the matching history like `readCopyPages`, newest first, at most `limit` lines. */
 export async function* readEventPages(
   record: Pick<RecordStore, 'listEvents'>,
   { limit, ...filter }: EventFilter,
@@ -58,7 +58,7 @@ export async function* readEventPages(
   }
 }
 
-/** The copies of one dataset after the other. */
+/** Yields the copies of one dataset after the other. */
 export async function* readDatasetCopies(
   pages: AsyncIterable<readonly CopyUse[]>,
 ): AsyncGenerator<readonly CopyUse[]> {
@@ -75,7 +75,7 @@ export async function* readDatasetCopies(
   if (gathered.length > 0) yield gathered
 }
 
-/** Reads page after page, each given the last row of the one before, until one is not full. */
+/** Reads page after page, passing each the last row of the one before, until a page is not full. */
 async function* readPages<Row>(
   pageRows: number,
   read: (last: Row | undefined) => Promise<readonly Row[]>,

@@ -5,7 +5,7 @@ import { lease } from '../leases/lease-answer.js'
 
 const state = z.enum(['reserved', 'staging', 'ready', 'evicting'])
 
-/** Who locked a copy, and why. */
+/** The lock on a copy: by whom, and why. */
 export const lock = z
   .strictObject({ by: z.string(), reason: z.string(), at: time })
   .meta({ id: 'lockOfCopy' })
@@ -36,7 +36,7 @@ export const copy = z
   })
   .meta({ id: 'copy' })
 
-/** A version that lies in stripes on several nodes. */
+/** A version spread over several nodes in stripes. */
 export const layout = z
   .strictObject({
     dataset: z.string(),
@@ -150,7 +150,7 @@ export const transfer = z
   })
   .meta({ id: 'transfer' })
 
-/** A task that does not have its dataset yet. */
+/** A task that lacks its dataset. */
 export const wait = z
   .strictObject({
     kind: z.enum(['staging', 'room']),

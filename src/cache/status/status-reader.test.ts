@@ -17,7 +17,7 @@ async function openExample(context: TestContext) {
   return { record, stagings }
 }
 
-/** A clock whose full reads take "an hour", so that after the first only changes are read; and a counter of full reads. */
+/** A clock on which full reads take "an hour", so that only the first read is full; and a counter of full reads. */
 function slowClock() {
   let ms = 0
   return {

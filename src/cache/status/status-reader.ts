@@ -8,33 +8,33 @@ import { STATUS_EVENTS, type StatusSnapshot } from './compose-status.js'
 import { readNodes, readStatus, type StatusFilter } from './status-snapshot.js'
 import { updateStatus } from './update-status.js'
 
-/** Reads the record again and again. */
+/** Reads the record repeatedly. */
 export interface StatusReader<Status = StatusSnapshot> {
-  /** The record as it is now. Rejects with what the record rejects with; the next call reads everything again. */
+  /** Reads the record as it is now. Rejects as the record does; the next call then reads everything again. */
   read(): Promise<Status>
-  /** Time until everything will be read again, ms; undefined when the last reading left nothing out. */
+  /** Time until the next full read, in ms; undefined if the last read was complete. */
   completeInMs(): number | undefined
-  /** Waits for a change of the record as it says itself; never rejects. */
+  /** Waits until the record announces a change; never rejects. */
   waitForChange(wait: Omit<ChangeWait, 'about'>): Promise<void>
 }
 
 /**
- * Share of the time that reading everything may take. At 1,000 copies that is every time; at 100,000 a full
- * read takes most of a second, so in between only transfers, nodes and copies that new events name are read.
+ * Fraction of the time that full reads may take. At 1,000 copies every read can be full. At 100,000 a full read takes
+ * most of a second, so reads in between cover only transfers, nodes and the copies named by new events.
  */
 const FULL_READ_SHARE = 0.05
 /** Above this many changed copies, one full read is cheaper than one query each. */
 const MAX_CHANGED_COPIES = 50
 
-/** Where the record comes from: `discard` is called when it failed, so that it is opened anew. */
+/** Supplies the record; call `discard` after a failure, so that it is opened again. */
 export interface RecordSupply {
   readonly current: () => Promise<RecordStore>
   readonly discard: () => Promise<void>
 }
 
 /**
- * Reads each time only what may have changed. Closes nothing but what failed. `nowMs` is
- * the wall clock, `elapsedMs` a steady one; `measureOwnNode` says how the own node is just now.
+ * Reads only what may have changed. Discards the record only after a failure. `nowMs` is the wall clock, `elapsedMs` a
+ * steady one; `measureOwnNode` measures the present state of the own node.
  */
 export class RecordReader implements StatusReader {
   readonly #supply: RecordSupply
@@ -60,7 +60,7 @@ export class RecordReader implements StatusReader {
   async read(): Promise<StatusSnapshot> {
     const before = this.#last
     this.#last = undefined
-    // The usage of a node and the layout of stripes need copies that a filter leaves out.
+    // A node's usage and the layout of stripes need copies that a filter leaves out.
     const isFiltered = this.#filter.dataset !== undefined || this.#filter.node !== undefined
     const isFullRead = before === undefined || isFiltered || this.#clock.elapsedMs() >= this.#nextFullReadMs
     const record = await this.#supply.current()
@@ -94,7 +94,7 @@ export class RecordReader implements StatusReader {
     return snapshot
   }
 
-  /** Undefined where reading everything is cheaper, or where what changed cannot be told. */
+  /** Undefined if a full read is cheaper, or if the changes cannot be told. */
   async #readChanges(record: RecordStore, before: StatusSnapshot): Promise<StatusSnapshot | undefined> {
     const nowMs = this.#clock.nowMs()
     const filter = this.#filter
@@ -124,7 +124,7 @@ export class RecordReader implements StatusReader {
   }
 }
 
-/** Copies that events since `before` name; undefined when events may be missing in between. */
+/** Copies named by events since `before`; undefined if events in between may be missing. */
 function findChangedCopies(before: StatusSnapshot, events: readonly RecordEvent[]): Set<string> | undefined {
   const since = before.events[0]?.sequence ?? -1
   const recent = events.filter((event) => event.sequence > since)

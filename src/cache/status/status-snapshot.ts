@@ -2,13 +2,13 @@ import type { NodeEntry } from '../../model/node.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './compose-status.js'
 
-/** Shows this dataset or this node only; absent: all. */
+/** Limits a status to this dataset or node; absent: all. */
 export interface StatusFilter {
   readonly dataset?: string | undefined
   readonly node?: string | undefined
 }
 
-/** The nodes of the record that match; `ownNode`, measured just now, stands in for what the record says of it. */
+/** The matching nodes of the record; `ownNode`, measured just now, replaces its entry. */
 export async function readNodes(
   record: RecordStore,
   filter: StatusFilter,
@@ -23,7 +23,10 @@ export async function readNodes(
   return nodes.filter((entry) => filter.node === undefined || entry.node === filter.node)
 }
 
-/** Reads all that a status shows, once. The record is read in several transactions: counts may differ by a moment. */
+/**
+ * Reads everything that a status shows, once. It reads the record in several transactions, so counts may differ by a
+ * moment.
+ */
 export async function readStatus(
   record: RecordStore,
   filter: StatusFilter,
@@ -33,12 +36,12 @@ export async function readStatus(
   const copies = await record.listCopies(filter, nowMs)
   const leases = await record.listLeases(filter)
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
-  // Usage counts every copy of a node, whatever dataset is asked for.
+  // Usage counts every copy of a node, even with a filter by dataset.
   const charged =
     filter.dataset === undefined
       ? copies
       : await record.listCopies(filter.node === undefined ? {} : { node: filter.node }, nowMs)
-  // What is missing on one node is told by the stripes on others.
+  // Stripes on other nodes reveal those missing on one.
   const { node: _, ...ofDatasets } = filter
   const striped = filter.node === undefined ? copies : await record.listCopies(ofDatasets, nowMs)
   return composeStatus({

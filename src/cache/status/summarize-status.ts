@@ -14,26 +14,26 @@ import { listWaits, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage } from './node-usage.js'
 import { readNodes, type StatusFilter } from './status-snapshot.js'
 
-/** A dataset over all nodes. */
+/** A dataset summed up over all nodes. */
 export interface DatasetSummary {
   readonly dataset: string
   /** Nodes with a ready copy. */
   readonly ready: string[]
-  /** Nodes with a copy that is not ready: being staged, evicted, or left behind. */
+  /** Nodes with a copy that is not ready: being staged or evicted, or abandoned. */
   readonly unready: string[]
   bytes: number
   leases: number
   lastUsedAtMs: number
 }
 
-/** Datasets in few numbers each. */
+/** Datasets, each in a few numbers. */
 export interface DatasetSummaries {
-  /** Those used last come first. */
+  /** Most recently used first. */
   readonly newest: readonly DatasetSummary[]
   readonly total: number
 }
 
-/** A status in few numbers: a node each, however many copies there are. */
+/** A status in a few numbers per node, for any number of copies. */
 export interface StatusSummary {
   readonly takenAtMs: number
   readonly nodes: readonly NodeStatus[]
@@ -43,7 +43,7 @@ export interface StatusSummary {
   readonly waits: readonly WaitStatus[]
 }
 
-/** Reads sums, and only the copies that are no mere number: 100,000 take the memory of a few. */
+/** Reads sums, and only the copies that a sum cannot show: 100,000 copies take the memory of a few. */
 export async function summarizeStatus(
   record: RecordStore,
   filter: StatusFilter,
@@ -51,7 +51,7 @@ export async function summarizeStatus(
 ): Promise<StatusSummary> {
   const { nowMs, ownNode } = options
   const { dataset: _, ...places } = filter
-  const held = await record.sumCopies(places, nowMs) // usage counts every copy of a node, whatever dataset is asked for
+  const held = await record.sumCopies(places, nowMs) // usage counts all datasets of a node, even with a filter
   const matching = filter.dataset === undefined ? held : await record.sumCopies(filter, nowMs)
   const byNode = Map.groupBy(held, ({ node }) => node)
   const nodes = (await readNodes(record, filter, ownNode)).map(
@@ -60,7 +60,7 @@ export async function summarizeStatus(
       usage: measureNodeUsage(entry.policy, entry.disk, byNode.get(entry.node) ?? []),
     }),
   )
-  // Only what there is some of is asked for, as the record goes through all copies to find it.
+  // Ask only for states that exist: the record goes through all copies to find them.
   const isMoving = matching.some(({ state }) => state === 'reserved' || state === 'staging')
   const transfers = isMoving ? await readTransfers(record, filter, nowMs) : []
   const isStriped = matching.some((sum) => sum.isStriped)
@@ -76,7 +76,7 @@ export async function summarizeStatus(
   }
 }
 
-/** The datasets that were used last over the nodes that match. */
+/** The most recently used datasets on the matching nodes. */
 export async function summarizeDatasets(
   record: Pick<RecordStore, 'listNewestDatasets' | 'listCopies'>,
   filter: StatusFilter,
@@ -101,7 +101,7 @@ async function readTransfers(
   return describeTransfers(moving, { leases, transferLeases, takenAtMs: nowMs })
 }
 
-/** All copies of the datasets that lie in stripes: whole ones serve as stripes, too. */
+/** All copies of the striped datasets: whole copies serve as stripes too. */
 async function completeStripes(
   record: RecordStore,
   striped: readonly CopyUse[],

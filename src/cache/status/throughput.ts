@@ -1,16 +1,16 @@
 import type { StatusSnapshot } from './compose-status.js'
 import { findRate, noteProgress, type ProgressHistory } from './transfer-rates.js'
 
-/** Bytes per second at moments of equal distance, oldest first; at most `THROUGHPUT_SAMPLES`. */
+/** Bytes per second at equal intervals, oldest first; at most `THROUGHPUT_SAMPLES`. */
 type Rates = readonly number[]
 
-/** How fast nodes staged lately. */
+/** Recent staging throughput. */
 export interface Throughput {
   /** The progress of each copy under way. */
   readonly progress: ProgressHistory
-  /** Of all nodes together. */
+  /** Total over all nodes. */
   readonly total: Rates
-  /** By node; one that staged nothing in the whole time is left out. */
+  /** By node; leaves out nodes that staged nothing in all that time. */
   readonly byNode: ReadonlyMap<string, Rates>
   /** When the last sample was taken, Unix epoch in ms. */
   readonly sampledAtMs: number
@@ -20,10 +20,10 @@ export interface Throughput {
 export const THROUGHPUT_SAMPLES = 150
 const SAMPLE_MS = 2000
 
-/** Nothing seen yet. */
+/** Before the first sample. */
 export const NO_THROUGHPUT: Throughput = { progress: new Map(), total: [], byNode: new Map(), sampledAtMs: 0 }
 
-/** Adds what a snapshot says. Times without a snapshot are filled with what was before: a rate is a mean over 15 s. */
+/** Adds a snapshot. Times without one are filled with the previous rate: a rate is a mean over 15 s anyway. */
 export function noteThroughput(
   before: Throughput,
   snapshot: Pick<StatusSnapshot, 'takenAtMs' | 'transfers'>,

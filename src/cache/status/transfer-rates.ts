@@ -1,6 +1,6 @@
 import type { StatusSnapshot } from './compose-status.js'
 
-/** Bytes written at some moments, oldest first, per copy. */
+/** Bytes written at various times, oldest first, per copy. */
 export type ProgressHistory = ReadonlyMap<string, readonly ProgressSample[]>
 
 interface ProgressSample {
@@ -8,13 +8,13 @@ interface ProgressSample {
   readonly writtenBytes: number
 }
 
-/** A rate is the mean over this time: stagers report in steps, and a shorter window would jump. */
+/** Window over which a rate is the mean, in ms: stagers report in steps, and a shorter one would jump. */
 const WINDOW_MS = 15_000
 
-/** Without a byte for so long a download counts as stalled; sooner nothing is said. */
+/** Time without a byte after which a download counts as stalled, in ms; until then its rate is unknown. */
 const STALL_MS = 12_000
 
-/** Adds what a snapshot says to the history; copies that are no longer staged are forgotten. */
+/** Adds a snapshot to the history and forgets copies that are no longer being staged. */
 export function noteProgress(
   history: ProgressHistory,
   snapshot: Pick<StatusSnapshot, 'takenAtMs' | 'transfers'>,
@@ -24,7 +24,7 @@ export function noteProgress(
       const sample = { atMs: snapshot.takenAtMs, writtenBytes: transfer.writtenBytes }
       const before = history.get(transfer.copyId) ?? []
       const last = before.at(-1)
-      // Less than before: the stager began anew.
+      // Less than before: the stager restarted.
       if (last && last.writtenBytes > sample.writtenBytes) return [transfer.copyId, [sample]]
       if (last && last.atMs === sample.atMs) return [transfer.copyId, before]
       const recent = before.filter((old) => old.atMs >= sample.atMs - WINDOW_MS)
@@ -33,7 +33,7 @@ export function noteProgress(
   )
 }
 
-/** Bytes per second over the window, 0 = stalled; undefined while too little is known. */
+/** Bytes per second over the window, 0 = stalled; undefined if too little is known. */
 export function findRate(history: ProgressHistory, copyId: string): number | undefined {
   const samples = history.get(copyId)
   const first = samples?.[0]
@@ -45,7 +45,7 @@ export function findRate(history: ProgressHistory, copyId: string): number | und
   return (bytes * 1000) / spanMs
 }
 
-/** Milliseconds until `remainingBytes` are written at this rate; undefined when nothing moves. */
+/** Milliseconds until `remainingBytes` are written at this rate; undefined if the rate is unknown or 0. */
 export function estimateLeftMs(
   remainingBytes: number,
   bytesPerSecond: number | undefined,

@@ -9,22 +9,22 @@ import { findLayouts } from './find-layouts.js'
 import { listWaits } from './list-waits.js'
 import { measureNodeUsage } from './node-usage.js'
 
-/** What was read again since a snapshot was made. */
+/** Everything read again since a snapshot. */
 interface StatusChanges {
   readonly takenAtMs: number
   readonly nodes: readonly NodeEntry[]
-  /** Ids of the copies that were read again, gone ones included. */
+  /** Ids of the copies read again, including deleted ones. */
   readonly copyIds: ReadonlySet<string>
-  /** Those of them that are left. */
+  /** Those of them that still exist. */
   readonly copies: ReadonlyMap<string, CopyUse>
   /** Their leases. */
   readonly leases: readonly PlacedLease[]
-  /** Leases of all nodes under which a copy is read by another node. */
+  /** Leases of all nodes under which another node reads a copy. */
   readonly transferLeases: readonly PlacedLease[]
   readonly events: readonly RecordEvent[]
 }
 
-/** Applies changes to a snapshot; costs a pass over its copies and leases, not a composition of all. */
+/** Applies changes to a snapshot; costs one pass over its copies and leases instead of composing everything again. */
 export function updateStatus(before: StatusSnapshot, changes: StatusChanges): StatusSnapshot {
   const copies = mergeCopies(before.copies, changes)
   const known = new Map(before.nodes.map((node) => [node.node, node]))

@@ -59,7 +59,7 @@ test('what changes on another connection is seen though the next poll is an hour
 test('a burst of changes is read once, not once each', async (context) => {
   const { other, seen, until, watch } = await follow(context, { ...NEVER, pauseMs: HOUR_MS })
   await until(() => true)
-  watch.refresh() // the next read may follow at once, and the pause begins after it
+  watch.refresh() // the next read may follow at once; the pause starts after it
   await waitFor('the second reading', () => seen.length === 2)
   for (let index = 0; index < 30; index++) await adopt(other, `dataset-${index}`)
   assert.equal(seen.length, 2, 'changes are told, but the pause is not over')
@@ -99,7 +99,7 @@ test('while nothing can be heard the record is polled, and heard again when the 
     operator.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`,
     )
-  // The copy may have been seen by a poll, before anything was heard.
+  // A poll may have seen the copy before the connection listened.
   await waitFor('one listening connection', async () => (await endListening()).rowCount === 1)
   await operator.end()
   const before = seen.length

@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StatusReader } from './status-reader.js'
 
-/** How often the record is read. */
+/** How often to read the record. */
 export interface WatchIntervals {
-  /** Between two reads while the record cannot tell of changes, ms. */
+  /** Interval while the record cannot announce changes, in ms. */
   readonly pollMs: number
-  /** Between two reads while it can and nothing is told, ms: nodes report and leases expire without a word. */
+  /** Interval while it can but announces none, in ms: nodes report and leases expire without an announcement. */
   readonly quietMs: number
-  /** At least so long after a read, ms, however many changes are told. */
+  /** Minimum pause after a read, in ms, no matter how many changes are announced. */
   readonly pauseMs: number
 }
 
-/** Reading that goes on. */
+/** A running watch. */
 export interface StatusWatch {
   /** Reads now. */
   readonly refresh: () => void
   readonly stop: () => void
 }
 
-/** Share of the time that reading may take, so that keys are answered while the record is large or slow. */
+/** Fraction of the time that reading may take, so that keys still respond if the record is large or slow. */
 const READ_SHARE = 0.2
 
 /**
- * Reads the record again whenever it tells of a change, else at intervals; one read at a time. What fails is handed
- * to `fail`, and tried again after `pollMs`.
+ * Reads the record whenever it announces a change, and otherwise at intervals; one read at a time. Passes failures to
+ * `fail` and retries after `pollMs`.
  */
 export function watchStatus<Status>(
   reader: StatusReader<Status>,
@@ -50,7 +50,7 @@ export function watchStatus<Status>(
       const signal = AbortSignal.any([round.signal, stopping.signal])
       const completion = new AbortController()
       const waitSignal = AbortSignal.any([signal, completion.signal])
-      // Waiting begins before reading, so that what changes meanwhile is read next.
+      // Wait before reading, so that a change during the read causes another.
       const changed = reader.waitForChange({ pollMs, atMostMs: quietMs, signal: waitSignal })
       const beganMs = performance.now()
       const isRead = await readOnce()

@@ -25,23 +25,23 @@ import {
 import { createCopyId, describeAdopted, NO_SOURCE, NOT_MARKED } from './adopted-copy.js'
 import { proveFolder } from './prove-folder.js'
 
-/** The folder that becomes a copy, and under which name. */
+/** The folder to adopt as a copy, and its name. */
 export interface AdoptRequest {
   readonly folder: string
   readonly name: string
-  /** Where the same files can be had again; without it the copy is locked, because nobody could fetch it again. */
+  /** Source of the same files; without it the copy is locked, because dsc could not fetch it again. */
   readonly source: Dataset | undefined
   readonly signal: AbortSignal
   readonly onProgress?: (files: number) => void
 }
 
 /**
- * Seed step 1: makes a folder that is on disk already a copy in the record. Its files stay where they are and as
- * they are; only a manifest of them, with their digests, is put into the cache. With a source, every file must
- * be there in the size and (where the source tells) with the checksum that the source has, else COPY_DAMAGED.
- * A source that is the folder itself is none: deleting the folder would delete it. A copy that the folder was before is
- * forgotten; COPY_IN_USE while that is leased, USAGE for a folder that shares files with the cache or another copy.
- * Undefined: that version of the dataset is in the record already.
+ * Seed step 1: makes an existing folder a copy in the record. Its files stay where and as they are; only a manifest of
+ * them, with their digests, goes into the cache. With a source, every file must have the size and (if the source tells)
+ * the checksum of its object, else COPY_DAMAGED. A source that is the folder itself does not count: evicting the folder
+ * would delete it. If the folder already was a copy, that copy is forgotten. Rejects with COPY_IN_USE while that copy
+ * is leased, and with USAGE for a folder that shares files with the cache or another copy. Undefined: the record
+ * already has that version of the dataset.
  */
 export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<Copy | undefined> {
   const folder = await realpath(request.folder).catch(() => undefined)
@@ -78,7 +78,7 @@ export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<
   }
 }
 
-/** A row in the record while the folder is read, so that a cleanup knows whose directory that is. */
+/** Reserves a row in the record while the folder is read, so that a cleanup knows who uses the directory. */
 async function reserve(cache: Cache, dataset: Dataset) {
   const nowMs = cache.nowMs()
   const holder = holdByThisProcess()
@@ -109,7 +109,7 @@ async function adopt(
 ): Promise<Copy | undefined> {
   const { folder, name, dataset, staging } = request
   const copyId = createCopyId()
-  await discardDirectory(cache, staging) // what a killed stager left, perhaps of another source
+  await discardDirectory(cache, staging) // leftovers of a killed stager, perhaps of another source
   const listing = await proveInto(cache, request)
   const { version } = listing
   const known = { dataset: name, node: cache.node }
@@ -138,7 +138,7 @@ async function adopt(
     await forgetAdoptedBefore(cache, before, `${folder} was adopted anew as ${name}`)
     return copy
   }
-  // Another adoption was quicker, or a cleanup found the directory and took it into the record as it should be.
+  // Another adoption was quicker, or a cleanup found the directory and, rightly, added it to the record.
   const copies = await cache.record.listCopies(known, nowMs)
   const taken = copies.find((other) => other.directory === directory)
   if (!taken) {
@@ -148,7 +148,7 @@ async function adopt(
   return taken
 }
 
-/** Lists the source into the staging and compares the folder with it, where it lies. */
+/** Lists the source into the staging and compares the folder with it in place. */
 async function proveInto(
   cache: Cache,
   request: AdoptRequest & { readonly dataset: Dataset; readonly staging: string },
@@ -170,7 +170,7 @@ async function proveInto(
   }
 }
 
-/** The dataset name that a folder suggests: its own, with dashes for what a name may not contain. */
+/** The dataset name suggested by a folder: its own, with dashes in place of characters that a name may not have. */
 export function datasetNameOf(folder: string): string {
   const last = folder.split('/').findLast((part) => part !== '') ?? 'folder'
   return last.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replace(/^[^A-Za-z0-9]+/, '') || 'folder'

@@ -9,8 +9,8 @@ import { createCopyId, describeAdopted, NO_SOURCE, NOT_MARKED } from './adopted-
 import { MAX_FORGOTTEN_LEASE_MS } from './plan-clean-up.js'
 
 /**
- * Puts a published copy that the record does not know (it was lost, or made anew) back into the record. False
- * when the directory does not hold a complete copy under its own name.
+ * Adds a published copy to a record that does not know it (one that was lost, or is new). False if the directory does
+ * not hold a complete copy under its own name.
  */
 export async function adoptPublishedDirectory(cache: Cache, directory: string): Promise<boolean> {
   const manifest = readHeldManifest(cache.root, directory)
@@ -20,11 +20,11 @@ export async function adoptPublishedDirectory(cache: Cache, directory: string): 
   if (!isCopyDirectoryOf(cache.root, published, directory)) return false
   const files = filesDirectory(directory)
   const found = await lstat(files).catch(() => undefined)
-  if (found === undefined) return false // somebody removed it, and left the manifest
-  const isElsewhere = found.isSymbolicLink() // an adopted folder stays where it was found
+  if (found === undefined) return false // somebody removed it and left the manifest
+  const isElsewhere = found.isSymbolicLink() // an adopted folder stays at its own place
   const path = isElsewhere ? await realpath(files).catch(() => undefined) : files
-  if (path === undefined) return false // it was taken away
-  // A folder whose only source is itself cannot be fetched again: evicting it would lose the data.
+  if (path === undefined) return false // the adopted folder is gone
+  // A folder that is its own only source cannot be fetched again: evicting it would lose the data.
   const isOnlySource = isElsewhere && (await isOwnSource(path, dataset))
   const copyId = createCopyId(directory)
   const place = placeOf(cache, { dataset: dataset.name, version: listing.version, copyId, path })
@@ -47,7 +47,7 @@ export async function adoptPublishedDirectory(cache: Cache, directory: string): 
   return true
 }
 
-/** Whoever was given the path before the record was lost has no lease any more: as if each had taken one now. */
+/** Holders that got the path before the record was lost no longer have a lease: act as if each had taken one now. */
 async function keepForUnknownUsers(cache: Cache, copyId: string): Promise<void> {
   const nowMs = cache.nowMs()
   const expiresAtMs = nowMs + MAX_FORGOTTEN_LEASE_MS

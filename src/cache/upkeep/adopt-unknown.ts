@@ -5,8 +5,8 @@ import { adoptPublishedDirectory } from './adopt-published.js'
 import { CacheDirectories } from './observe-directories.js'
 
 /**
- * Takes the complete copies of a dataset that are on disk and that the record does not know (it was lost, or restored
- * from an earlier day) into the record, before anything is fetched beside them. Whether there were any.
+ * Adds complete copies of a dataset that are on disk but not in the record (it was lost, or restored from an earlier
+ * day), before anything is fetched beside them. Returns whether there were any.
  */
 export async function adoptUnknownCopies(cache: Cache, dataset: string): Promise<boolean> {
   // Directories first: the row of a copy is older than its directory.

@@ -10,7 +10,7 @@ import { discardDirectory, publishedDirectoryOf } from '../eviction/finish-evict
 import { expireDeadLeases } from '../leases/expire-leases.js'
 import { ADOPTION } from './adopted-copy.js'
 
-/** Whether a source is the folder itself, or lies in it or around it: deleting the folder would delete the source. */
+/** Whether the source is the folder itself, or lies in it or around it: deleting the folder would delete the source. */
 export async function isOwnSource(folder: string, { source }: Pick<Dataset, 'source'>): Promise<boolean> {
   const url = parseSourceUrl(source)
   if (url.scheme !== 'file') return false
@@ -19,8 +19,9 @@ export async function isOwnSource(folder: string, { source }: Pick<Dataset, 'sou
 }
 
 /**
- * Rejects with USAGE for a folder that holds the cache or lies in it, and, where files may be deleted some day, for one
- * that holds an adopted folder or lies in it: each would go with the other. `folder` is without links.
+ * Rejects with USAGE if the folder and the cache lie in each other. If its files may be deleted some day, also rejects
+ * if the folder and an adopted folder lie in each other: one would be deleted with the other. `folder` contains no
+ * links.
  */
 export async function requireApart(
   cache: Cache,
@@ -42,7 +43,7 @@ export async function requireApart(
   )
 }
 
-/** The copies that this very folder is already. Rejects with COPY_IN_USE while somebody has a lease on one of them. */
+/** The copies that this very folder already is. Rejects with COPY_IN_USE while one of them is leased. */
 export async function findAdoptedBefore(cache: Cache, folder: string): Promise<readonly CopyUse[]> {
   await expireDeadLeases(cache, { asksSlurm: true })
   const before = (await listAdopted(cache, folder)).filter(({ path }) => path === folder)
@@ -52,7 +53,7 @@ export async function findAdoptedBefore(cache: Cache, folder: string): Promise<r
   throw new CopyInUse(used, `${folder} is in use: ${describeHeld(used, leases, cache.nowMs())}`)
 }
 
-/** Forgets copies whose folder has become another copy: only their manifests are deleted. */
+/** Forgets copies whose folder has become another copy; deletes only their manifests. */
 export async function forgetAdoptedBefore(
   cache: Cache,
   before: readonly CopyUse[],
@@ -65,7 +66,7 @@ export async function forgetAdoptedBefore(
   }
 }
 
-/** The lock that an operator set on what the folder was before; those of an adoption are set anew. */
+/** A lock that an operator set on an earlier copy of the folder; adoption sets its own locks again. */
 export function findLock(before: readonly CopyUse[]): CopyLock | null {
   return before.find(({ lock }) => lock !== null && lock.by !== ADOPTION)?.lock ?? null
 }

@@ -6,37 +6,37 @@ import { newCopy } from '../../model/new-copy.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { measureCopy } from '../download/measure-copy.js'
 
-/** Who locks what may not be deleted as it is adopted. */
+/** Owner of the locks on adopted copies that must not be deleted. */
 export const ADOPTION = 'dsc adopt'
-/** Nobody could fetch it again. */
+/** Lock reason: dsc could not fetch it again. */
 export const NO_SOURCE = 'no remote source is known'
-/** Its owner did not have it adopted, or the file that says so is gone. */
+/** Lock reason: its owner did not adopt it, or the file that says so is gone. */
 export const NOT_MARKED = 'it is not marked as adopted by its owner'
 
-/** What is on disk and is to become a copy of the record. */
+/** A copy found on disk that is to be added to the record. */
 interface FoundCopy {
   readonly copyId: string
   readonly node: string
   readonly dataset: Dataset
   readonly listing: Pick<Listing, 'version' | 'files' | 'contentBytes'>
   readonly stripe?: Stripe | undefined
-  /** Where its manifest lies, and its files: elsewhere, where a folder was adopted. */
+  /** Directory of its manifest. Its files may be elsewhere, if a folder was adopted. */
   readonly directory: string
   readonly path: string
   readonly isElsewhere: boolean
-  /** Why it may not be deleted, for its lock; undefined: it may. */
+  /** Lock reason, if it must not be deleted; undefined: it may be. */
   readonly keptBecause?: string | undefined
   readonly nowMs: number
 }
 
-/** The id of a copy in a directory that is there already, whose name ends with the id's end. */
+/** Creates the id of a copy; if its directory already exists, the id ends like the directory's name. */
 export function createCopyId(directory?: string): string {
   const end =
     directory === undefined ? randomBytes(4).toString('hex') : directory.slice(directory.lastIndexOf('-') + 1)
   return randomBytes(4).toString('hex') + end
 }
 
-/** Measures what was found and describes it as a ready copy that nobody has used yet. */
+/** Measures a found copy and describes it as ready and never used. */
 export async function describeAdopted(found: FoundCopy): Promise<Copy> {
   const { dataset, listing, stripe, isElsewhere, keptBecause, nowMs } = found
   const manifest = await measureCopy(found.directory)

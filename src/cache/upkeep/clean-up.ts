@@ -17,16 +17,16 @@ import { findDoubtful } from './find-doubtful.js'
 import { CacheDirectories } from './observe-directories.js'
 import { type CleanUpAction, isOverPolicy, planCleanUp } from './plan-clean-up.js'
 
-/** Of more datasets than this, all copies of the node are read at once. */
+/** Above this number of datasets, all copies of the node are read at once. */
 const MAX_DATASETS = 1000
 
-/** Looks at record and disk and decides what a cleanup of this node would do. Touches nothing. */
+/** Looks at the record and the disk and decides what a cleanup of this node would do. Changes nothing. */
 export async function planCleanUpOf(
   cache: Cache,
   options: { readonly abandonedAfterMs: number },
 ): Promise<readonly CleanUpAction[]> {
-  // Directories first: a staging is in the record before its directory is made, so what is found here and
-  // not in the record afterwards belongs to nobody.
+  // Directories first: a staging is in the record before its directory is created, so a directory that is found here
+  // and is not in the record afterwards belongs to no staging.
   const directories = new CacheDirectories(cache.root)
   const stagingDirectories = [...directories.list('staging')]
   const links = directories.countLinks('copies')
@@ -74,7 +74,7 @@ export async function planCleanUpOf(
   })
 }
 
-/** The copies that something may have to be done to: of doubtful datasets, or all, where the policy is broken. */
+/** The copies that may need action: those of doubtful datasets, or all if the policy is exceeded. */
 async function readCopies(
   { record, node, policy }: Cache,
   seen: { readonly doubtful: ReadonlySet<string>; readonly disk: DiskUsage; readonly nowMs: number },
@@ -85,7 +85,7 @@ async function readCopies(
   return record.listCopies({ node, datasets: [...doubtful] }, nowMs)
 }
 
-/** What repairs left in an adopted folder, if it is one of this cache. */
+/** Leftovers of repairs in an adopted folder, if this cache adopted it. */
 function listRepairs(cache: Cache, copy: Copy): readonly string[] {
   const { version } = copy
   if (version === null || !isMarked(placeOf(cache, { ...copy, version }))) return []
@@ -95,7 +95,7 @@ function listRepairs(cache: Cache, copy: Copy): readonly string[] {
     .filter((path) => path.startsWith(prefix))
 }
 
-/** None of a folder that another user closed, or in the place of which something else stands: its owner's matter. */
+/** Empty for a folder that another user closed, or that something else replaced: its owner must see to it. */
 function listNames(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
@@ -105,7 +105,7 @@ function listNames(folder: string): readonly string[] {
   }
 }
 
-/** Carries out a plan. Every action checks again: what was leased meanwhile stays. Returns what was done. */
+/** Carries out a plan. Every action checks again: a copy leased since the plan stays. Returns the actions done. */
 export async function applyCleanUp(
   cache: Cache,
   actions: readonly CleanUpAction[],
@@ -119,7 +119,7 @@ export async function applyCleanUp(
     try {
       if (await apply(cache, action)) done.push(action)
     } catch (error) {
-      // What somebody put where it does not belong keeps nothing else from being cleaned up.
+      // A misplaced entry must not stop the rest of the cleanup.
       if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
       done.push({ kind: 'leave', path: pathOf(cache, action), reason: error.message })
     }
@@ -184,7 +184,7 @@ async function removeUnknown(cache: Cache, path: string): Promise<boolean> {
 async function forgetCopy(cache: Cache, copy: Copy, reason: string): Promise<boolean> {
   if ((await cache.record.forgetCopies([copy.copyId], reason, cache.nowMs())) === 0) return false
   const published = publishedDirectoryOf(cache, copy)
-  if (published !== undefined) await discardDirectory(cache, published) // of an adopted folder, the manifest is still there
+  if (published !== undefined) await discardDirectory(cache, published) // an adopted folder's manifest is still there
   if (copy.version !== null && copy.origin === 'local') {
     unmarkAdopted(placeOf(cache, { ...copy, version: copy.version }))
   }

@@ -1,24 +1,27 @@
 import type { CopyPlace } from '../../records/contract/record-store.js'
 
-/** Links to a folder of a file system that counts them: its name, its own `.`, and the `..` of each folder in it. */
+/**
+ * Links to an empty folder on a file system that counts them: its name and its own `.`; each folder inside adds its
+ * `..`.
+ */
 const OWN_LINKS = 2
 
-/** What a cleanup has seen of a node at a glance. */
+/** The quick facts about a node that a cleanup starts from. */
 export interface Glance {
-  /** Folder of the cache in which copies are published. */
+  /** The cache's folder of published copies. */
   readonly copiesRoot: string
-  /** Names in it, with the number of links to each; a number that means nothing makes a dataset doubtful. */
+  /** Names in it, with the number of links to each; a meaningless number makes a dataset doubtful. */
   readonly links: ReadonlyMap<string, number>
-  /** By the record, read after `links`. */
+  /** Copies in the record, read after `links`. */
   readonly places: readonly CopyPlace[]
-  /** Whether nothing is at a path. */
+  /** Whether there is nothing at a path. */
   readonly isGone: (path: string) => boolean
 }
 
 /**
- * Finds the datasets of which a cleanup must look at every copy and folder. Of any other, the record knows one ready
- * copy at most, its files are there, and no folder lies beside it: there is nothing to do, and 100,000 such folders
- * need not be opened.
+ * Finds the datasets whose copies and folders a cleanup must check one by one. Of any other dataset, the record knows
+ * at most one ready copy, its files are there, and no folder lies beside it. It needs nothing done, so 100,000 such
+ * folders need not be opened.
  */
 export function findDoubtful({ copiesRoot, links, places, isGone }: Glance): ReadonlySet<string> {
   const doubtful = new Set<string>()

@@ -1,17 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecordStore } from '../../records/contract/record-store.js'
 
-/** Events forgotten in one transaction, which holds up whoever else writes: among ten million, 0.1 s. */
+/** Events forgotten in one transaction, which blocks other writers: among ten million, 0.1 s. */
 const BATCH_EVENTS = 1000
-/** A call begins no transaction after so long, ms: after years without a cleanup, the next ones go on. */
+/** A call starts no transaction after this time, in ms: after years without a cleanup, later calls continue. */
 const MAX_MS = 400
-/** Between two transactions those who wait come first, ms. */
+/** Pause between transactions to let waiting writers in, in ms. */
 const PAUSE_MS = 20
 
-/**
- * Forgets what happened before `beforeMs`, oldest first, a little at a time. Returns how many events that were.
- * `elapsedMs` is a clock that runs evenly.
- */
+/** Forgets events before `beforeMs`, oldest first, a few at a time. Returns how many. `elapsedMs` is a steady clock. */
 export async function forgetHistory(
   record: Pick<RecordStore, 'pruneEvents'>,
   beforeMs: number,

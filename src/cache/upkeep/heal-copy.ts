@@ -14,15 +14,15 @@ import { isUnchanged, markUntouched } from '../untouched-copy.js'
 import type { Damage } from './verify-copy.js'
 import { repairOne } from './verify-dataset.js'
 
-/** Files that are fetched side by side. */
+/** Number of files fetched at once. */
 const MENDED_AT_ONCE = 8
-/** Files between two looks at signals. */
+/** Number of files between two checks for signals. */
 const BATCH_FILES = 1000
 
-/** A ready copy from which somebody took files, for those who watch. */
+/** News, for those who watch, about a ready copy from which files were removed. */
 export interface HealProgress {
   readonly step: 'healing'
-  /** In words: what is missing, and what becomes of it. */
+  /** In words: what is missing, and what dsc does about it. */
   readonly problem: string
 }
 
@@ -32,9 +32,9 @@ interface HealOptions {
 }
 
 /**
- * Looks after a ready copy of which something was taken out, which the caller keeps by a lease: by a cleaner of
- * temporary files, or by hand. Where some files are left, jobs may be reading them: what is missing is fetched into its
- * place. Else the copy is forgotten and its folder discarded. True: the copy is whole.
+ * Repairs a ready copy from which something was removed, by a cleaner of temporary files or by hand; the caller leases
+ * it. If some files are left, jobs may be reading them, so the missing ones are fetched into place. Otherwise the copy
+ * is forgotten and its folder discarded. True: the copy is complete.
  */
 export async function healCopy(cache: Cache, copy: Copy, options: HealOptions): Promise<boolean> {
   const { missing, files } = await findMissing(cache, copy, options.signal)
@@ -53,7 +53,7 @@ export async function healCopy(cache: Cache, copy: Copy, options: HealOptions): 
   return false
 }
 
-/** A client that was not offline may have written into the view of a hub's repository. */
+/** A client that was not offline may have written to the view of a hub repository. */
 async function layViewAgain(cache: Cache, copy: Copy, { onProgress }: HealOptions): Promise<void> {
   if (!isUnchanged(copy.directory, hubDirectory(copy.directory))) {
     const directory = holdCopyDirectory(cache, copy)
@@ -70,7 +70,7 @@ async function layViewAgain(cache: Cache, copy: Copy, { onProgress }: HealOption
   markUntouched(copy.directory)
 }
 
-/** The files of the manifest that are not there, or not as large. */
+/** Files of the manifest that are missing or have another size. */
 async function findMissing(
   cache: Cache,
   copy: Copy,

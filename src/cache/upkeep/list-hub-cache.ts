@@ -4,25 +4,25 @@ import { formatSourceUrl, parseHubFolder } from '../../model/source-url.js'
 
 /** A repository that the hub's own clients have downloaded. */
 export interface DownloadedRepository {
-  /** `hf://…` at the revision that they asked for, else at the commit. */
+  /** `hf://…` at the revision that the clients asked for, else at the commit. */
   readonly source: string
-  /** What they have of it. */
+  /** The commit that they have. */
   readonly commit: string
-  /** The same at that commit, wherever the hub has moved its branches and tags to since. */
+  /** The source at that commit, wherever the hub's branches and tags point by now. */
   readonly pinnedSource: string
-  /** The clients' cache that it lies in, as HF_HUB_CACHE names it. */
+  /** The clients' cache that contains it, as HF_HUB_CACHE names it. */
   readonly hubCache: string
-  /** Its contents by their etags. */
+  /** Folder of its contents, named by etag. */
   readonly blobs: string
 }
 
 const COMMIT = /^[0-9a-f]{40}$/
-/** As huggingface_hub 2.x names a ref until it is whole. */
+/** Name that huggingface_hub 2.x gives a ref until it is complete. */
 const UNFINISHED_REF = /\.[0-9a-f]{8}\.tmp$/
 
 /**
- * The repositories in a cache of the hub's own clients, or the one whose folder this is, each at every revision that was
- * asked for by name, and at commits that no name leads to. Undefined: the folder is neither.
+ * Lists the repositories in a cache of the hub's own clients, or the one repository whose folder this is: each at every
+ * revision that was asked for by name, and at commits that no name leads to. Undefined: the folder is neither.
  */
 export function listHubCache(folder: string): readonly DownloadedRepository[] | undefined {
   if (isRepository(folder)) return listRevisions(folder)
@@ -32,7 +32,7 @@ export function listHubCache(folder: string): readonly DownloadedRepository[] | 
       .map((name) => join(folder, name))
       .filter(isRepository)
   } catch {
-    return undefined // whoever adopts it as it is says what is wrong
+    return undefined // adopting it as a plain folder reports the problem
   }
   return repositories.length === 0 ? undefined : repositories.flatMap(listRevisions)
 }
@@ -42,7 +42,7 @@ function isRepository(folder: string): boolean {
   return isNamed && (statSync(join(folder, 'snapshots'), { throwIfNoEntry: false })?.isDirectory() ?? false)
 }
 
-/** A ref whose snapshot has gone names nothing that is here. */
+/** Ignores a ref whose snapshot is gone. */
 function listRevisions(folder: string): readonly DownloadedRepository[] {
   const named = parseHubFolder(basename(folder))!
   const commits = new Set(readdirSync(join(folder, 'snapshots')).filter((name) => COMMIT.test(name)))
@@ -61,8 +61,8 @@ function listRevisions(folder: string): readonly DownloadedRepository[] {
 }
 
 /**
- * Each revision (it may have slashes) with its commit, sorted. What holds no commit was never read by that name: a link
- * that leads nowhere, or what a client was writing when it was killed.
+ * Each revision (its name may contain slashes) with its commit, sorted. A ref without a commit was never read by that
+ * name: a link that leads nowhere, or a file that a client was writing when it was killed.
  */
 function readRefs(folder: string): readonly { readonly revision: string; readonly commit: string }[] {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return []

@@ -6,13 +6,13 @@ import { findProcessesBelow } from '../../platform/open-files.js'
 import { findHeld } from '../held-cache.js'
 import type { FoundCopyDirectory } from './plan-clean-up.js'
 
-/** Something that nobody of us put there; it stays as it is. */
+/** An entry that dsc did not put there; it stays as it is. */
 interface Refusal {
   readonly path: string
   readonly reason: string
 }
 
-/** What lies below a cache root, seen without following any link. */
+/** The contents of a cache root, seen without following any link. */
 export class CacheDirectories {
   readonly refused: Refusal[] = []
   readonly #root: string
@@ -21,23 +21,23 @@ export class CacheDirectories {
     this.#root = root
   }
 
-  /** Paths of what is in a folder below the root; empty where there is none. */
+  /** Paths of the entries in a folder below the root; empty if there is no such folder. */
   list(...names: readonly string[]): readonly string[] {
     return this.#inside(names, (folder) => folder.list().map(({ name }) => `${folder.name}/${name}`)) ?? []
   }
 
   /** Names in a folder below the root, with the number of links to each; 1 = the file system does not count. */
   countLinks(name: string): ReadonlyMap<string, number> {
-    const path = `${this.#root}/${name}` // nothing is opened, so a link on the way could only make doubt
+    const path = `${this.#root}/${name}` // nothing is opened, so a link on the way could only cause doubt
     const names = this.#inside([name], (folder) => readdirSync(folder.path)) ?? []
     return new Map(names.map((entry) => [entry, countLinks(`${path}/${entry}`)]))
   }
 
-  /** What the directory of a copy holds, and who could still read in it. */
+  /** The content of a copy's directory, and the processes that may still be reading it. */
   describe(path: string, nowMs: number): FoundCopyDirectory | undefined {
     return this.#inside(path.slice(this.#root.length + 1).split('/'), (folder) => {
       const hasFiles = lstatSync(folder.pathOf('files'), { throwIfNoEntry: false }) !== undefined
-      const manifest = hasFiles ? readCopyManifest(folder.path) : undefined // without files it is no copy
+      const manifest = hasFiles ? readCopyManifest(folder.path) : undefined // without files it is not a copy
       return {
         path,
         manifest,

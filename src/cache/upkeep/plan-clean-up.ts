@@ -15,54 +15,51 @@ import type { FoundDead } from '../leases/find-dead-leases.js'
 /** A directory below `copies/`. */
 export interface FoundCopyDirectory {
   readonly path: string
-  /** Undefined: none that can be read. */
+  /** Undefined: no readable manifest. */
   readonly manifest:
     | {
         readonly dataset: { readonly name: string }
         readonly listing: { readonly version: string }
         readonly stripe?: Stripe
-        /** All of its objects are there. */
+        /** Whether all of its objects are there. */
         readonly isComplete: boolean
       }
     | undefined
-  /** Time since it got its name, ms. */
+  /** Time since it was renamed to its present name, in ms. */
   readonly ageMs: number
   /** Processes that have something below it open. */
   readonly users: readonly number[]
 }
 
-/**
- * So long after a copy was published a lease of it may run that the record no longer knows: the `--ttl` that is taken
- * where none is given.
- */
+/** How long after a copy was published a lease that the record lost may still run: the default `--ttl`. */
 export const MAX_FORGOTTEN_LEASE_MS = 24 * 3_600_000
 
-/** Everything that a cleanup looks at before it decides. */
+/** Everything that a cleanup considers before it decides. */
 export interface CleanUpInput {
-  /** May leave out datasets of which nothing is to be done, unless the node `isOverPolicy`. */
+  /** May leave out datasets that need nothing done, unless the node `isOverPolicy`. */
   readonly copies: readonly CopyUse[]
   readonly leases: readonly Lease[]
   readonly dead: readonly FoundDead[]
   readonly stagingDirectories: readonly string[]
-  /** May leave out those that are the `directory` of a copy. */
+  /** May leave out those that are a copy's `directory`. */
   readonly copyDirectories: readonly FoundCopyDirectory[]
   readonly trash: readonly string[]
-  /** What is not what it should be: named, and left as it is. */
+  /** Entries that are not as they should be: reported, and left alone. */
   readonly refused: readonly { readonly path: string; readonly reason: string }[]
-  /** Directories of ready copies that are not on disk. */
+  /** Ids of ready copies whose directories are not on disk. */
   readonly missingCopyIds: ReadonlySet<string>
-  /** Where a copy of this dataset and version is published. */
+  /** Where a copy of this dataset and version would be published. */
   readonly publishedDirectoryOf: (copy: CopyUse) => string | undefined
-  /** How the folders in `staging/` begin that belong to a repair of this copy. */
+  /** Prefix of the folders for repairs of this copy. */
   readonly repairPrefixOf: (copy: CopyUse) => string
   readonly policy: CachePolicy
   readonly disk: DiskUsage
   readonly nowMs: number
-  /** An abandoned staging younger than this stays, so that its task can go on with it; ms. */
+  /** An abandoned staging younger than this stays, so that its task can resume it; in ms. */
   readonly abandonedAfterMs: number
 }
 
-/** One thing that a cleanup does, in the order of doing. */
+/** One step of a cleanup; a plan lists them in order. */
 export type CleanUpAction =
   | { readonly kind: 'expire-lease'; readonly lease: Lease; readonly reason: string }
   | { readonly kind: 'finish-eviction'; readonly copy: Copy; readonly reason: string }
@@ -74,8 +71,8 @@ export type CleanUpAction =
   | { readonly kind: 'evict'; readonly copy: Copy; readonly reason: string }
 
 /**
- * Decides what brings record, disk and policy together again. Leased and locked copies, and stagings that
- * somebody works on, are never touched.
+ * Decides what brings record, disk and policy back together. Never touches leased and locked copies, or stagings under
+ * way.
  */
 export function planCleanUp(input: CleanUpInput): readonly CleanUpAction[] {
   const ended = findEndedLeases(input)
@@ -125,7 +122,7 @@ function withoutLeases(input: CleanUpInput, ended: ReadonlySet<string>): readonl
   })
 }
 
-/** How the folders of repairs under way begin. Who repairs a copy has a `transfer` lease on it. */
+/** Prefixes of the folders of running repairs. A repair holds a `transfer` lease on its copy. */
 function findRepairs(
   input: CleanUpInput,
   copies: readonly CopyUse[],
@@ -160,13 +157,14 @@ function planDirectories(
 }
 
 /**
- * A directory that the record does not know may be one whose path it gave out before it was lost:
+ * Decides about a directory that the record does not know; the record may have given its path to jobs before it was
+ * lost:
  *
  * | it holds                        | a process is in it | younger than a lease | it is     |
  * |---------------------------------|--------------------|----------------------|-----------|
- * | a copy the record has not       | –                  | –                    | adopted   |
+ * | a copy that the record lacks    | –                  | –                    | adopted   |
  * | one that it has elsewhere       | no                 | no                   | removed   |
- * | nothing that can be read        | no                 | no                   | removed   |
+ * | no readable manifest            | no                 | no                   | removed   |
  * | half a copy, never given out    | no                 | –                    | removed   |
  * | anything else                   | –                  | –                    | left      |
  */
@@ -196,7 +194,7 @@ function isSameCopy(copy: CopyUse, manifest: NonNullable<FoundCopyDirectory['man
   )
 }
 
-/** What is deleted anyway makes room, too: an eviction that was interrupted, a replaced version, what was left. */
+/** Everything deleted anyway makes room too: interrupted evictions, replaced versions, abandoned stagings. */
 function planEvictions(input: CleanUpInput, present: readonly CopyUse[]): readonly CleanUpAction[] {
   const copies = present.filter(({ state }) => state !== 'evicting')
   const isOldEnough = (copy: Copy) => input.nowMs - copy.lastUsedAtMs >= input.abandonedAfterMs
@@ -237,7 +235,7 @@ export function isOverPolicy(
   return findShortfalls({ policy: lowWaterPolicy(policy), disk, load: measureLoad(sums), request }).length > 0
 }
 
-/** The policy that cleanup aims at: where a low-water mark is set, it counts instead of a higher `maxPercent`. */
+/** The policy that a cleanup aims at: a low-water mark replaces a higher `maxPercent`. */
 function lowWaterPolicy(policy: CachePolicy): CachePolicy {
   if (policy.lowWaterPercent === undefined) return policy
   return { ...policy, maxPercent: Math.min(policy.lowWaterPercent, policy.maxPercent ?? 100) }

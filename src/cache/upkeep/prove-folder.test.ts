@@ -19,7 +19,7 @@ const DAMAGED = 'what the source HOLDS'
 const IS_DAMAGED = { code: 'COPY_DAMAGED', message: /a\.txt has another checksum$/ }
 Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test-secret' })
 
-/** What proves a folder with that file to be the source's. */
+/** Verifies a folder with this content against the source. */
 async function prove(context: TestContext, source: Source, content: string) {
   const copyDirectory = join(await temporaryDirectory(context), 'copy')
   const dataset = { name: 'found', source: 's3://bucket/data/', include: [], exclude: [] }

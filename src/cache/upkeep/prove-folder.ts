@@ -18,7 +18,7 @@ import { filesDirectory } from '../cache-layout.js'
 const READ_BYTES = 1024 * 1024
 const NAMED_FILES = 5
 
-/** Where the files are, and what they are compared with. */
+/** The files, and the source to compare them with. */
 interface ProveOptions {
   readonly source: Source
   readonly copyDirectory: string
@@ -27,12 +27,12 @@ interface ProveOptions {
   readonly onProgress?: (files: number) => void
 }
 
-/** How a file was found to be what the source holds, or why it is not. */
+/** How a file was verified against the source, or what is wrong with it. */
 type FileProof = { readonly problem: string } | { readonly verifiedBy: VerifiedBy; readonly digest: string }
 
 /**
- * Reads every file that the manifest of `copyDirectory` names, compares it with what the source says (size, and
- * checksum where there is one) and notes its digest, as a download would. Rejects with COPY_DAMAGED, naming files.
+ * Reads every file named in the manifest of `copyDirectory`, compares it with the source's facts (size, and checksum if
+ * there is one) and notes its digest, as a download would. Rejects with COPY_DAMAGED, naming files.
  */
 export async function proveFolder(options: ProveOptions): Promise<void> {
   const files = filesDirectory(options.copyDirectory)
@@ -69,7 +69,7 @@ export async function proveFolder(options: ProveOptions): Promise<void> {
   )
 }
 
-/** Asks the source of files what it says of their objects. */
+/** Asks the source for facts about the objects of files. */
 class FactsAsker {
   readonly #options: ProveOptions
   #fetcher: Fetcher | undefined
@@ -78,7 +78,7 @@ class FactsAsker {
     this.#options = options
   }
 
-  /** Proves a file by what the source says of its object now; rejects with CHECKSUM_MISMATCH. */
+  /** Verifies a file by the source's present facts about its object; rejects with CHECKSUM_MISMATCH. */
   async prove(entry: ManifestEntry, path: string): Promise<VerifiedBy> {
     const { source, signal } = this.#options
     this.#fetcher ??= await source.openFetcher({ connections: 1 })
@@ -113,13 +113,16 @@ async function proveFile(entry: ManifestEntry, path: string, asker: FactsAsker):
   }
 }
 
-/** What the listing suggests: an etag that looks like an MD5 mostly is one. Only the object's own head tells. */
+/**
+ * Facts that the listing suggests: an etag that looks like an MD5 usually is one. Only a request for the object itself
+ * tells for sure.
+ */
 function suggestFacts({ checksum }: ManifestEntry): ObjectFacts {
   const checksums = checksum ? [{ ...checksum, isComposite: false }] : []
   return { checksums, uploadPartBytes: null, isEtagMd5: true }
 }
 
-/** Reads a file once; undefined: it is not there. `sizeBytes` is what it should have. */
+/** Reads a file once; undefined: it is not there. `sizeBytes`: its expected size. */
 async function digestFile(path: string, algorithms: readonly DigestAlgorithm[], sizeBytes: number) {
   const file = await open(path, constants.O_RDONLY).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined

@@ -24,13 +24,13 @@ import { KeptFolders } from '../download/transfer/kept-folders.js'
 import { PartTransfer, WholeTransfer } from '../download/transfer/transfer.js'
 import type { Damage } from './verify-copy.js'
 
-/** What a repair has done, and what it could not do. */
+/** Result of a repair, including what it could not repair. */
 export interface Repair {
   readonly repairedFiles: number
   readonly fetchedBytes: number
-  /** Files that were not in the manifest. */
+  /** Number of files removed because the manifest does not have them. */
   readonly removedFiles: number
-  /** Files of which the source no longer has these bytes: they are as they were. */
+  /** Files whose bytes the source no longer has: they are left as they were. */
   readonly failures: readonly (KnownFailure & { readonly path: string })[]
 }
 
@@ -38,9 +38,9 @@ interface RepairOptions {
   readonly source: Source
   /** The copy's directory, for its manifest. */
   readonly directory: HeldFolder
-  /** Its files: below the directory, or the folder that was adopted. */
+  /** Its files: below the directory, or in the adopted folder. */
   readonly files: HeldFolder
-  /** An empty folder on the file system of the files, where they are put together. */
+  /** An empty folder on the file system of the files, to assemble them in. */
   readonly bench: HeldFolder
   readonly damages: readonly Damage[]
   readonly stallTimeoutMs?: number
@@ -48,10 +48,10 @@ interface RepairOptions {
 }
 
 /**
- * Makes a published copy what its manifest says: fetches damaged files, of large ones only the wrong parts, and
- * removes what does not belong. Each file is put together beside the tree, checked against the manifest, synced and
- * renamed into place, so that a reader sees the old file or the right one. Goes on after a file that the source no
- * longer has; rejects where no other file could fare better, and where a folder of the copy is a link.
+ * Brings a published copy back in line with its manifest: fetches damaged files, for large ones only the wrong parts,
+ * and removes files that do not belong. Each file is assembled outside the tree, checked against the manifest, synced
+ * and renamed into place, so a reader sees the old file or the right one. Continues after a file that the source no
+ * longer has. Rejects on failures that would hit every other file too, and if a folder of the copy is a link.
  */
 export async function repairCopy(options: RepairOptions): Promise<Repair> {
   const repair = new CopyRepair(options)
@@ -113,7 +113,7 @@ class CopyRepair {
     this.#counts.repairedFiles += 1
   }
 
-  /** False: the source no longer has these bytes, which is noted. */
+  /** False: the source no longer has these bytes; the failure is recorded. */
   async #fetchRight(entry: ManifestEntry, damage: Damage, draft: string): Promise<boolean> {
     const { source, signal } = this.#options
     try {

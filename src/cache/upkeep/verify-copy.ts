@@ -6,18 +6,18 @@ import { walkTree } from '../../platform/walk-tree.js'
 import { checkObject, type ObjectDamage } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
 
-/** A path of a copy that is not as the manifest says. */
+/** A path of a copy that differs from the manifest. */
 export interface Damage {
-  /** Relative to the copy's `files/`; for objects also the key. */
+  /** Relative to the copy's `files/`; for an object, also its key. */
   readonly path: string
   readonly problem: ObjectDamage['problem'] | 'unexpected'
   readonly expected: string
   readonly found: string
-  /** Wrong parts of a file in several; absent = the whole file. */
+  /** Wrong parts of a file in several parts; absent = the whole file. */
   readonly parts?: readonly number[]
 }
 
-/** What verifying a copy found. No damages = every byte is what was fetched and proven. */
+/** Result of verifying a copy. No damages = every byte is as fetched and verified. */
 interface Verification {
   readonly checkedFiles: number
   readonly checkedBytes: number
@@ -25,8 +25,8 @@ interface Verification {
 }
 
 /**
- * Reads every file of a published copy and compares it with the manifest; also finds files that do not belong.
- * Rejects with COPY_DAMAGED when the manifest itself cannot be read.
+ * Reads every file of a published copy and compares it with the manifest; also finds files that do not belong. Rejects
+ * with COPY_DAMAGED if the manifest itself cannot be read.
  */
 export async function verifyCopy(options: {
   readonly copyDirectory: string

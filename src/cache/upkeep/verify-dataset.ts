@@ -17,8 +17,8 @@ import { type Repair, repairCopy } from './repair-copy.js'
 import { type Damage, verifyCopy } from './verify-copy.js'
 
 /**
- * One copy as verification found it. `repaired` is null when nothing was to be repaired, or not asked for;
- * `failure` says why it could not be verified, or not be repaired as a whole.
+ * Result of verifying one copy. `repaired` is null if nothing needed repair or none was asked for; `failure` says why
+ * it could not be verified, or not be repaired completely.
  */
 export interface VerifiedDataset {
   readonly dataset: string
@@ -32,16 +32,16 @@ export interface VerifiedDataset {
 }
 
 /**
- * Reads every byte of the ready copies of the named datasets (all, if none is named) and, if asked, fetches again
- * what is damaged. A lease keeps each copy from being evicted under the reader. What is wrong with one copy keeps
- * none of the others from being looked at. Rejects with COPY_NOT_FOUND, and when it is stopped.
+ * Reads every byte of the ready copies of the named datasets (all, if none is named) and, if asked, fetches damaged
+ * files again. A lease keeps each copy from being evicted during the read. A problem with one copy does not stop the
+ * others from being verified. Rejects with COPY_NOT_FOUND, and when it is stopped.
  */
 export async function verifyDataset(
   cache: Cache,
   names: readonly string[],
   options: {
     readonly isRepair: boolean
-    /** Leaves out the copies for which it is false. Default: all of them are looked at. */
+    /** Leaves out copies for which it returns false. Default: verify all. */
     readonly accept?: (copy: Copy) => boolean
     readonly signal: AbortSignal
     readonly onProgress: (dataset: string, checkedFiles: number, checkedBytes: number) => void
@@ -59,7 +59,7 @@ export async function verifyDataset(
     if (names.length > 0 && !names.includes(copy.dataset)) continue
     if (options.accept?.(copy) === false) continue
     if (cache.record.isReadOnly && !options.isRepair) {
-      // Who may only look cannot keep the copy from being evicted meanwhile.
+      // A read-only record takes no lease to keep the copy from being evicted.
       verified.push(await verifyOne(cache, copy, options))
       continue
     }
@@ -74,7 +74,7 @@ export async function verifyDataset(
   return verified
 }
 
-/** These are no matter of one copy. */
+/** Failures that concern more than one copy. */
 const ENDING = ['INTERRUPTED', 'RECORD_UNAVAILABLE'] as const
 
 async function verifyOne(
@@ -99,7 +99,7 @@ async function verifyAndRepair(
 ): Promise<VerifiedDataset> {
   const { dataset, version, path } = copy
   const { damages: differences, ...checked } = await compare(cache, copy, options)
-  // A folder that was adopted belongs to its owner, who may keep in it what is no part of the dataset.
+  // An adopted folder belongs to its owner, who may keep other files in it.
   const damages = differences.filter(({ problem }) => copy.origin !== 'local' || problem !== 'unexpected')
   const found = { dataset, version, path, ...checked, damages, repaired: null, failure: null }
   if (cache.record.isReadOnly) return found
@@ -140,7 +140,7 @@ async function verifyAndRepair(
 async function compare(cache: Cache, copy: Copy, options: Parameters<typeof verifyDataset>[2]) {
   const directory = holdCopyDirectory(cache, copy)
   try {
-    if (copy.origin !== 'local') directory.findFolder('files')?.close() // a link is not ours to read through
+    if (copy.origin !== 'local') directory.findFolder('files')?.close() // refuses to read through a link
     return await verifyCopy({
       copyDirectory: directory.path,
       signal: options.signal,
@@ -154,7 +154,7 @@ async function compare(cache: Cache, copy: Copy, options: Parameters<typeof veri
   }
 }
 
-/** The first failure, and how many more there are. */
+/** The first failure, and the number of others. */
 function summarize(failures: Repair['failures']): KnownFailure | null {
   const [first, ...more] = failures
   if (first === undefined) return null
@@ -166,7 +166,7 @@ function summarize(failures: Repair['failures']): KnownFailure | null {
   }
 }
 
-/** Fetches again what is damaged in a ready copy, which a lease keeps. */
+/** Fetches the damaged parts of a ready copy again; the caller leases it. */
 export async function repairOne(
   cache: Cache,
   copy: Copy,
@@ -203,7 +203,7 @@ export async function repairOne(
   }
 }
 
-/** The bench lies on the file system of the files: an adopted folder may be on another than the cache. */
+/** The bench is on the file system of the files: an adopted folder may be on another than the cache. */
 function holdForRepair(cache: Cache, copy: Copy) {
   const { directory, files } = holdCopy(cache, copy)
   const beside = copy.origin === 'local' ? files : makeHeld(cache.root, ['staging'])

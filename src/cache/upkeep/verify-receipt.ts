@@ -6,7 +6,7 @@ import type { Cache } from '../cache.js'
 import { listElsewhere } from '../download/list-elsewhere.js'
 import { verifyDataset } from './verify-dataset.js'
 
-/** What the source has today. */
+/** The source's present content, compared with the used version. */
 type SourceFinding =
   /** The same objects, with the same sizes, etags, version ids and checksums: the manifest has the same digest. */
   | { readonly state: 'same'; readonly provenBy: 'listing' | 'size-and-time' }
@@ -14,11 +14,11 @@ type SourceFinding =
   | { readonly state: 'unreadable'; readonly failure: KnownFailure }
   | { readonly state: 'unknown' }
 
-/** Whether the bytes of one used version can be had again, and from where. */
+/** Whether the bytes of one used version are still available, and where. */
 export interface VerifiedVersion {
   readonly dataset: string
   readonly version: string
-  /** The source has it, or this node does and every byte of it was compared just now. */
+  /** The source has it, or this node does and every byte was compared just now. */
   readonly isAvailable: boolean
   readonly source: SourceFinding
   /** The copy on this node, read and compared with its digests; null = there is none. */
@@ -27,7 +27,7 @@ export interface VerifiedVersion {
     readonly checkedBytes: number
     readonly damages: number
   } | null
-  /** Other nodes that say they have it: `dsc verify` there would prove it. */
+  /** Other nodes that claim to have it; `dsc verify` on them would confirm it. */
   readonly nodes: readonly string[]
 }
 
@@ -36,7 +36,7 @@ interface Options {
   readonly onProgress: (dataset: string, checkedFiles: number, checkedBytes: number) => void
 }
 
-/** Asks the source of each version what it has now, and reads the copy on this node again. Changes nothing. */
+/** Lists the source of each version now, and reads the copy on this node again. Changes nothing. */
 export async function verifyReceipt(
   cache: Cache,
   used: readonly UsedVersion[],
@@ -61,7 +61,7 @@ export async function verifyReceipt(
   return verified
 }
 
-/** Whether a copy has all that was used: the whole version, or the same stripe of it. */
+/** Whether a copy has everything that was used: the whole version, or the same stripe of it. */
 function holds(copy: Copy, { version, stripe }: UsedVersion): boolean {
   if (copy.version !== version) return false
   if (copy.stripe === undefined) return true

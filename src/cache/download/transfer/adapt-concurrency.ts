@@ -2,16 +2,16 @@ import { planConcurrency, startConcurrency } from './plan-concurrency.js'
 import type { TransferEngine } from './transfer-task.js'
 
 const INTERVAL_MS = 200
-/** What one object costs beside its bytes, in bytes that cost as much. */
+/** Cost of one object besides its bytes, in bytes of equal cost. */
 const OBJECT_BYTES = 64 * 1024
 
-/** The number of requests that run at once, found while they run. */
+/** The number of requests at once, tuned while they run. */
 interface AdaptiveConcurrency {
   readonly current: () => number
   readonly stop: () => void
 }
 
-/** Looks at the progress of `engine` five times a second and plans how many tasks it is given at once. */
+/** Looks at the progress of `engine` five times a second and plans how many tasks to give it at once. */
 export function adaptConcurrency(options: {
   readonly engine: Pick<TransferEngine, 'counts'>
   readonly readCap: () => number

@@ -8,35 +8,35 @@ import type { ByteRange } from '../../arrivals/block-set.js'
 import { FileSink } from './file-sink.js'
 import type { KeptFolders } from './kept-folders.js'
 
-/** An object as a transfer needs it: plain data, so that it can go to a worker. */
+/** An object as a transfer needs it: plain data that can be sent to a worker. */
 export interface TransferObject {
   readonly key: string
   readonly etag: string | null
   readonly versionId: string | null
-  /** As the source listed it. */
+  /** As listed by the source. */
   readonly checksum?: ObjectChecksum | null
   readonly sizeBytes: number
   /** Absolute path of the file. */
   readonly path: string
 }
 
-/** What an object is fetched with. */
+/** Tools to fetch an object with. */
 export interface TransferTools {
   readonly fetcher: Fetcher
   readonly folders: KeptFolders
 }
 
-/** What holds for one attempt. */
+/** Limits of one attempt. */
 export interface AttemptLimits {
   readonly stallTimeoutMs: number
   readonly signal: AbortSignal
-  /** Called with the number of bytes of each chunk; returns how long to wait before more, ms. */
+  /** Called with the size of each chunk, in bytes; returns how long to wait before the next, in ms. */
   readonly onBytes?: (bytes: number) => number
   /** Called with the number of bytes that must be fetched again. */
   readonly onLost?: (bytes: number) => void
 }
 
-/** Digests of one range, made while it arrives: those asked for, and those that another node says it has. */
+/** Digests of one range, made as it arrives: those requested, and those that another node states. */
 class ArrivingDigests {
   readonly #made = new Map<DigestAlgorithm, Digest>()
   readonly #lengthBytes: number
@@ -59,14 +59,14 @@ class ArrivingDigests {
   }
 }
 
-/** A range of an object on its way into a file. An attempt goes on where the one before it stopped. */
+/** A range of an object on its way into a file. An attempt resumes where the previous one stopped. */
 export class ArrivingRange {
   facts: ObjectFacts | undefined
   readonly #tools: TransferTools
   readonly #object: TransferObject
   readonly #range: ByteRange
   readonly #asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset' | 'urgency'>
-  /** The digests to make, asked for before the first byte. */
+  /** Chooses the digests to make, before the first byte. */
   readonly #chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
   #sink: FileSink | undefined
   #digests: ArrivingDigests
@@ -88,7 +88,7 @@ export class ArrivingRange {
     this.#digests = new ArrivingDigests(options.range.length)
   }
 
-  /** Reads what is missing and has `prove` look at the digests; throws away everything when it throws. */
+  /** Reads the missing bytes and has `prove` check the digests; discards everything if it throws. */
   async attempt<Value>(
     limits: AttemptLimits,
     prove: (digests: ReadonlyMap<DigestAlgorithm, Buffer>, given: GivenDigest | undefined) => Value,
@@ -109,7 +109,7 @@ export class ArrivingRange {
     }
   }
 
-  /** Gives up what has arrived. */
+  /** Discards the bytes received so far. */
   discard(limits: Pick<AttemptLimits, 'onLost'>): void {
     this.#sink?.discard()
     this.#sink = undefined
@@ -133,7 +133,7 @@ export class ArrivingRange {
       signal,
       ...this.#asks,
       needsDigest: this.#asks.needsDigest === true && this.#given === undefined,
-      // An answer to the rest says less than the one to the whole.
+      // The answer to a request for the rest tells less than the one for the whole.
       onFacts: (found) => {
         if (beganAt === 0) this.facts = found
       },
@@ -163,12 +163,14 @@ export class ArrivingRange {
   }
 }
 
-/** Whether what has arrived is of use to the next attempt: it broke off, but nothing says that it is wrong. */
+/**
+ * Whether the next attempt can use the bytes received: the transfer broke off, and nothing says that they are wrong.
+ */
 function mayGoOn(error: unknown): boolean {
   return error instanceof SourceFailure && error.isTransient && error.code !== 'CHECKSUM_MISMATCH'
 }
 
-/** Throws CHECKSUM_MISMATCH unless the bytes have the digest that their sender says. */
+/** Throws CHECKSUM_MISMATCH unless the bytes have the digest that their sender stated. */
 function requireGiven(key: string, given: string, digests: ReadonlyMap<DigestAlgorithm, Buffer>): void {
   const algorithm = algorithmOf(given)
   const expected = Buffer.from(given.slice(algorithm.length + 1), 'base64').toString('hex')

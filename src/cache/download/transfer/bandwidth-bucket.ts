@@ -1,15 +1,15 @@
 import { takeBandwidth } from './plan-bandwidth.js'
 
 /**
- * A bandwidth limit that any number of threads keep together, in memory they share: an integer, when all bytes taken
- * so far will be paid for (Unix epoch, µs), and the limit in bytes per second.
+ * A bandwidth limit that any number of threads share, in shared memory: the time when all bytes taken so far will be
+ * paid for (Unix epoch, µs), and the limit in bytes per second. Both are integers.
  */
 export type BandwidthBucket = SharedArrayBuffer
 
 const PAID_AT = 0
 const LIMIT = 1
 
-/** A limit that threads share, in bytes per second. */
+/** Creates a limit that threads share, in bytes per second. */
 export function createBandwidthBucket(bytesPerSecond: number): BandwidthBucket {
   const bucket = new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT)
   changeBandwidth(bucket, bytesPerSecond)
@@ -21,7 +21,7 @@ export function changeBandwidth(bucket: BandwidthBucket, bytesPerSecond: number)
   Atomics.store(new BigInt64Array(bucket), LIMIT, BigInt(Math.max(1, Math.round(bytesPerSecond))))
 }
 
-/** Opens the bucket in this thread: the function takes bytes and returns how long to wait before more, ms. */
+/** Opens the bucket in this thread: the function takes bytes and returns how long to wait before taking more, in ms. */
 export function openBandwidthBucket(bucket: BandwidthBucket | undefined): (bytes: number) => number {
   if (bucket === undefined) return () => 0
   const shared = new BigInt64Array(bucket)

@@ -1,15 +1,18 @@
 interface BoundedRunOptions<Task> {
-  /** How many tasks may run at once; asked whenever one may start, for it may change. */
+  /** Maximum number of tasks at once; read whenever one may start, as it may change. */
   readonly concurrency: () => number
   readonly next: () => Task | undefined
   readonly run: (task: Task) => Promise<void>
-  /** Called at the first failure: the place to stop what is running. */
+  /** Called at the first failure, to stop the running tasks. */
   readonly onFailure: (error: unknown) => void
 }
 
 /** Runs tasks, a bounded number at once. */
 export class BoundedRun<Task> {
-  /** Settles when `next` has no more and nothing is running; after a failure, with it, once all running tasks ended. */
+  /**
+   * Settles when `next` has no more tasks and none is running. After a failure, rejects once all running tasks have
+   * ended.
+   */
   readonly done: Promise<void>
   readonly #options: BoundedRunOptions<Task>
   readonly #settle: { readonly resolve: () => void; readonly reject: (error: unknown) => void }
@@ -24,7 +27,7 @@ export class BoundedRun<Task> {
     this.look()
   }
 
-  /** Starts what may start. Whenever a task ends it looks itself: called where `next` may have more without that. */
+  /** Starts as many tasks as it may. It runs by itself when a task ends; call it when `next` may have more. */
   look(): void {
     const { concurrency, run } = this.#options
     while (!this.#failure && this.#running < concurrency()) {

@@ -1,22 +1,22 @@
 import { log } from '../../../log/log.js'
 
 /**
- * Whether etags of a source that look like MD5 are one. Those of stores that encrypt, or leave MD5 out for speed, are
- * not: the same bytes come again and again, with another digest. Where any etag was right, all are taken at their word.
+ * Judges whether a source's MD5-like etags are MD5. Stores that encrypt, or skip MD5 for speed, have other etags: the
+ * same bytes arrive again and again with another digest. Once any etag was right, all are taken at their word.
  */
 export class EtagJudge {
   #hasProven = false
   #hasTold = false
-  /** The digest that the bytes of an object had before, by its key. */
+  /** The last digest found for each object, by key. */
   readonly #before = new Map<string, string>()
 
-  /** An etag was the MD5 of its object. */
+  /** Notes that an etag was the MD5 of its object. */
   proven(): void {
     this.#hasProven = true
     this.#before.clear()
   }
 
-  /** The bytes have another MD5 than the etag. True: the etag is none, the bytes are what the store holds. */
+  /** Whether the etag is not an MD5, for bytes whose MD5 differs from it. True: the bytes are what the store holds. */
   isNone(key: string, foundMd5: string): boolean {
     if (this.#hasProven) return false
     const isSameAgain = this.#before.get(key) === foundMd5

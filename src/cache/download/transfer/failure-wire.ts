@@ -1,7 +1,7 @@
 import { DscError, type FailureCode } from '../../../failure/dsc-error.js'
 import { SourceFailure } from '../../../failure/source-failure.js'
 
-/** A failure as it goes from thread to thread: structured clones lose classes and properties of errors. */
+/** A failure in transit between threads: structured clones lose the classes and properties of errors. */
 export type WireFailure =
   | {
       readonly kind: 'source' | 'dsc'
@@ -15,11 +15,11 @@ export type WireFailure =
       readonly kind: 'other'
       readonly message: string
       readonly stack: string | undefined
-      /** Of the operating system, for example ENOSPC. */
+      /** The operating system's code, such as ENOSPC. */
       readonly code: unknown
     }
 
-/** A failure as data, to be sent from a thread to the main one. */
+/** Packs a failure as data, to send it to the main thread. */
 export function packFailure(error: unknown): WireFailure {
   if (error instanceof DscError) {
     const { code, message, hint } = error
@@ -39,7 +39,7 @@ export function packFailure(error: unknown): WireFailure {
   return { kind: 'other', message, stack, code: (error as { readonly code?: unknown }).code }
 }
 
-/** The failure that `packFailure` was given, as an instance of its class. */
+/** Unpacks a failure from `packFailure` as an instance of its class. */
 export function unpackFailure(failure: WireFailure): Error {
   if (failure.kind === 'other') {
     const { message, stack, code } = failure

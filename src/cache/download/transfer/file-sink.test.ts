@@ -13,7 +13,7 @@ const folders = new KeptFolders()
 const KIB = 1024
 const BODY = Buffer.from(Array.from({ length: 900 * KIB }, (_, index) => (index * 31) >> 3))
 
-/** Hands the body out from one buffer that each chunk overwrites, as sources do. */
+/** Writes the body from one buffer that each chunk overwrites, as sources do. */
 function pour(sink: FileSink, chunkBytes: readonly number[], bytes: number): void {
   const shared = Buffer.alloc(512 * KIB)
   for (let at = 0, turn = 0; at < bytes; turn += 1) {

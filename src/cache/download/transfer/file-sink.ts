@@ -3,16 +3,16 @@ import { changeFileMode, onHeldPath } from '../../../platform/held-folder.js'
 import type { KeptFolders } from './kept-folders.js'
 
 /**
- * Chunks below this are gathered, bytes: TLS hands out 16 KiB at a time, and writing those one by one takes twice the
- * processor time (0.5 instead of 0.25 ms per MiB).
+ * Chunks smaller than this are gathered, in bytes: TLS delivers 16 KiB at a time, and writing those one by one takes
+ * twice the processor time (0.5 instead of 0.25 ms per MiB).
  */
 const SMALL_BYTES = 64 * 1024
 const GATHER_BYTES = 256 * 1024
 const spareBuffers: Buffer[] = []
 
 /**
- * Writes a range of a file in order, large chunks at once and small ones gathered, without a promise for any. The
- * file is opened at the first byte, so that a refused request leaves nothing behind.
+ * Writes a range of a file in order: large chunks at once, small ones gathered, without a promise for any. It opens the
+ * file at the first byte, so that a refused request leaves nothing behind.
  */
 export class FileSink {
   readonly #path: string
@@ -20,12 +20,12 @@ export class FileSink {
   readonly #folders: KeptFolders
   #descriptor: number | undefined
   #position: number
-  /** Small chunks that came after the first, which is often all there is. */
+  /** Small chunks after the first, which is often the only one. */
   #gathered: Buffer | undefined
   #gatheredBytes = 0
   #hasChunk = false
 
-  /** `isWhole`: the range is the file; else the file keeps its other bytes. */
+  /** `isWhole`: the range is the whole file; otherwise the file keeps its other bytes. */
   constructor(
     path: string,
     options: { readonly offset: number; readonly isWhole: boolean; readonly folders: KeptFolders },
@@ -50,7 +50,7 @@ export class FileSink {
     this.#gatheredBytes += chunk.length
   }
 
-  /** Writes what is left and closes the file, which exists from then on even when it is empty. */
+  /** Writes the rest and closes the file, which exists from then on even if it is empty. */
   finish(): void {
     this.#flush()
     this.#release()
@@ -59,8 +59,8 @@ export class FileSink {
   }
 
   /**
-   * Closes the file after a failure. Of a range, what was written stays and will be written again; a file in one
-   * part is removed, so that on a full disk there is room to write down what is finished.
+   * Closes the file after a failure. The written bytes of a range stay and will be overwritten. A file in one part is
+   * removed, so that a full disk has room to record finished files.
    */
   discard(): void {
     this.#release()
@@ -95,14 +95,14 @@ export class FileSink {
     if (this.#descriptor !== undefined) return this.#descriptor
     const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
     const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | (this.#isWhole ? O_EXCL : 0)
-    // A file in one part is never opened again for writing, so it is born read-only.
+    // A file in one part is never opened for writing again, so create it read-only.
     const mode = this.#isWhole ? 0o444 : 0o644
     const open = (path: string): number => {
       try {
         return openSync(path, flags, mode)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-        rmSync(path) // left by an earlier attempt; it may be a link that another copy shares
+        rmSync(path) // left by an earlier attempt; may be a link to a file of another copy
         return openSync(path, flags, mode)
       }
     }
@@ -112,9 +112,9 @@ export class FileSink {
 }
 
 /**
- * Gives a file in several parts its size before its parts arrive, and keeps what earlier attempts wrote. An attempt
- * that was killed may have left a link to a file of another copy or a file of another user, which are let go, or a
- * file that was complete and is read-only already.
+ * Gives a file in several parts its size before they arrive, and keeps what earlier attempts wrote. A killed attempt
+ * may have left a link to another copy's file or a file of another user, which are removed, or a complete file that is
+ * already read-only.
  */
 export function preallocate(path: string, sizeBytes: number): void {
   const descriptor = onHeldPath(path, openToWrite, { makesFolders: true })
@@ -125,14 +125,14 @@ export function preallocate(path: string, sizeBytes: number): void {
   }
 }
 
-/** What another user staged can be replaced in a shared folder, but not written into. */
+/** In a shared folder, another user's staged file can be replaced but not written to. */
 function openToWrite(path: string): number {
   const left = lstatSync(path, { throwIfNoEntry: false })
   if (left && !makeWritable(path)) rmSync(path)
   return openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o644)
 }
 
-/** False: it is another user's, or no file of its own. */
+/** False: it is another user's, or not a regular file with a single link. */
 function makeWritable(path: string): boolean {
   try {
     return changeFileMode(path, 0o644)

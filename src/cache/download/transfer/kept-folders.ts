@@ -2,19 +2,19 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { O_PATH, onHeldPath } from '../../../platform/held-folder.js'
 
-/** Listings are in the order of keys, so few folders are written to at a time. */
+/** Maximum number of folders kept open. Listings are in key order, so few are in use at a time. */
 const MAX_KEPT = 32
-/** A path by a descriptor: what lies below it is reached folder by folder, none of them through a link. */
+/** A path through a descriptor: it is resolved folder by folder, following no link. */
 const IS_HELD = /^\/proc\/self\/fd\/\d+\//
 
 /**
- * The folders that a transfer made files in lately, kept open: reaching each anew takes twice as long as making a file
- * in it.
+ * Folders in which a transfer recently created files, kept open: reaching one takes twice as long as creating a file in
+ * it.
  */
 export class KeptFolders {
   readonly #descriptors = new Map<string, number>()
 
-  /** Calls `act` with a path that leads to the same entry, the folders on the way made where they are missing. */
+  /** Calls `act` with a path to the same entry, after creating missing folders on the way. */
   on<T>(path: string, act: (path: string) => T): T {
     if (!IS_HELD.test(path)) return onHeldPath(path, act, { makesFolders: true })
     const folder = dirname(path)

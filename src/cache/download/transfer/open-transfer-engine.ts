@@ -14,18 +14,18 @@ import { openWorkerEngine } from './worker-engine.js'
 
 const LOOK_AT_BANDWIDTH_MS = 200
 
-/** Opens the engine that suits a source and what there is to fetch from it. */
+/** Opens the engine that suits the source and the work left. */
 export async function openTransferEngine(options: {
   readonly source: Source
   readonly left: { readonly files: number; readonly contentBytes: number }
-  /** Most connections. */
+  /** Maximum number of connections. */
   readonly concurrency: number
-  /** Threads that transfer, 0 = this one; absent = by cores and by what is left. */
+  /** Number of transfer threads, 0 = this one; absent = depends on the cores and the work left. */
   readonly threads: number | undefined
-  /** Threads that were started before. */
+  /** Threads started in advance. */
   readonly waitingThreads: WaitingThreads | undefined
   readonly stallTimeoutMs: number
-  /** Bytes per second at present; absent = no limit. */
+  /** Current limit in bytes per second; absent = no limit. */
   readonly bandwidthLimit: (() => number) | undefined
   readonly signal: AbortSignal
   readonly onChange: () => void
@@ -70,7 +70,7 @@ export async function openTransferEngine(options: {
   }
 }
 
-/** Does transfer tasks in this thread, for sources that other threads cannot read and for what is done in no time. */
+/** Runs transfer tasks in this thread, for sources that other threads cannot read and for very small downloads. */
 function openLocalEngine(options: {
   readonly fetcher: Fetcher
   readonly stallTimeoutMs: number

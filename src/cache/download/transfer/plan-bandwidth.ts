@@ -1,14 +1,14 @@
-/** How far ahead of its limit a transfer may be before it pauses, ms. Short pauses cost more than they smooth. */
+/** How far ahead of its limit a transfer may be before it pauses, in ms. Short pauses cost more than they smooth. */
 const BURST_MS = 50
 
-/** What a bandwidth limit remembers: when all bytes taken so far will be paid for, ms on the caller's clock. */
+/** State of a bandwidth limit: when all bytes taken so far will be paid for, in ms on the caller's clock. */
 interface BandwidthState {
   paidAtMs: number
 }
 
 /**
- * Takes `bytes` from the budget and says how long to wait before taking more, ms. Time that passes unused is lost:
- * a pause of the source is not followed by a burst.
+ * Takes `bytes` from the budget and returns how long to wait before taking more, in ms. Unused time is lost: a pause of
+ * the source is not followed by a burst.
  */
 export function takeBandwidth(
   state: BandwidthState,

@@ -57,7 +57,7 @@ for (const { name, before, seen, limit, restIntervals } of [
   })
 }
 
-/** Runs the planner against a server of which only rate and refusals are known, and returns the limits. */
+/** Runs the planner against a server described only by its rate and refusals, and returns the limits. */
 function simulate(serve: (limit: number) => { rate: number; throttled: number }, intervals = 200): number[] {
   const limits: number[] = []
   let now = startConcurrency(256)
@@ -73,7 +73,7 @@ const median = (numbers: readonly number[]) =>
 
 for (const kneeAt of [24, 60, 150]) {
   test(`against a server that serves ${kneeAt} requests at once, most of the time is spent near there`, () => {
-    // Up to the knee every request adds its share; beyond, they only get in each other's way.
+    // Up to the knee every request adds its share; beyond it, they only slow each other down.
     const limits = simulate((limit) => ({
       rate: limit <= kneeAt ? limit : kneeAt / (1 + (limit - kneeAt) / 500),
       throttled: 0,

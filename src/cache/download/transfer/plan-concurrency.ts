@@ -1,48 +1,48 @@
-/** How many requests run at once, and what was learnt on the way there. */
+/** The number of requests at once, and the measurements behind it. */
 export interface ConcurrencyState {
   readonly limit: number
-  /** Work per second with the limit before this one; 0 = unknown. */
+  /** Work per second at the previous limit; 0 = unknown. */
   readonly previousRate: number
   readonly previousLimit: number
-  /** Intervals for which the limit stays as it is. */
+  /** Number of intervals for which the limit stays the same. */
   readonly restIntervals: number
 }
 
-/** What happened since the last look, with `limit` requests at once. */
+/** Measurements since the last look, with `limit` requests at once. */
 interface ConcurrencySample {
-  /** Bytes and objects in one figure, per second. */
+  /** Bytes and objects as one figure, per second. */
   readonly rate: number
-  /** Answers that asked to slow down. */
+  /** Number of answers that asked to slow down. */
   readonly throttled: number
-  /** Whether the limit was reached: else the rate says nothing about it. */
+  /** Whether the limit was reached; otherwise the rate says nothing about it. */
   readonly isSaturated: boolean
-  /** Most that is allowed, 1 or more. */
+  /** Maximum allowed, 1 or more. */
   readonly cap: number
 }
 
 const FIRST_LIMIT = 32
 const GROWTH = 1.5
-/** A step up must bring this much more, else the limit is past the knee. */
+/** A step up must bring this many times the rate, or the limit is past the knee. */
 const WORTHWHILE = 1.07
 const REST_AFTER_KNEE_INTERVALS = 25
 const REST_AFTER_THROTTLE_INTERVALS = 10
 
-/** Where the search for the best number of requests begins; `cap` is the most at once. */
+/** Starting point of the search for the best number of requests; `cap` is the maximum. */
 export function startConcurrency(cap: number): ConcurrencyState {
   return { limit: Math.min(cap, FIRST_LIMIT), previousRate: 0, previousLimit: 0, restIntervals: 0 }
 }
 
 /**
- * Finds the knee: more requests at once as long as they bring more, then back to the last number that did, and a
- * new try after a rest.
+ * Finds the knee: raises the number of requests as long as that brings more, returns to the last number that did, and
+ * tries again after a rest.
  *
  * | sample | limit |
  * |---|---|
- * | the source asks to slow down | half of it, at least 1, then a rest |
+ * | the source asks to slow down | half, at least 1, then a rest |
  * | above the cap | the cap |
  * | resting, or not saturated | stays |
- * | better than with the limit before | grows by half |
- * | not better | the limit before, then a rest |
+ * | better than at the previous limit | grows by half |
+ * | not better | the previous limit, then a rest |
  */
 export function planConcurrency(state: ConcurrencyState, sample: ConcurrencySample): ConcurrencyState {
   const { limit, previousRate, previousLimit, restIntervals } = state

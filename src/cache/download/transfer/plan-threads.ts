@@ -1,16 +1,19 @@
 const MAX_THREADS = 8
-/** What one object costs beside its bytes, in bytes that cost as much. */
+/** Cost of one object besides its bytes, in bytes of equal cost. */
 const OBJECT_BYTES = 64 * 1024
-/** Below this a thread takes longer to start than it saves. */
+/** Below this much work a thread takes longer to start than it saves. */
 const WORTH_A_THREAD_BYTES = 16 * 1024 * 1024
 
-/** Objects below this keep the thread busy that hands them out: a core of its own is worth more to it than another thread. */
+/**
+ * Objects smaller than this keep the thread that hands them out busy; it needs a core more than the transfers need
+ * another thread.
+ */
 const SMALL_OBJECT_BYTES = 256 * 1024
 
 /**
- * How many threads transfer what is left to fetch; 0 = the calling one. One per core, 8 at most: that is more than
- * networks carry, and each takes some 10 MiB of memory. Of small objects one less: on two cores 5,000 × 10 KiB take
- * 1.4 instead of 1.7 s of processor time so (scripts/bench/stage.mjs).
+ * Number of threads that transfer the rest; 0 = the calling one. One per core, at most 8: that is more than networks
+ * carry, and each takes some 10 MiB of memory. One fewer for small objects: on two cores, 5,000 × 10 KiB then take 1.4
+ * instead of 1.7 s of processor time (scripts/bench/stage.mjs).
  */
 export function planThreads(download: {
   readonly cores: number

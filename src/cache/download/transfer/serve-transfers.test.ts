@@ -14,7 +14,7 @@ test('what ends after a pause is told without a wait for what may end soon', WIT
   const folder = await temporaryDirectory(context)
   for (const name of ['from', 'to']) mkdirSync(join(folder, name))
   writeFileSync(join(folder, 'from/a'), 'a')
-  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] }) // the moment in which more may end never passes
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] }) // frozen timers: the time to gather results never ends
   context.after(() => mock.timers.reset())
   const { port1: port, port2: thread } = new MessageChannel()
   context.after(() => port.close())

@@ -7,14 +7,17 @@ import type { TransferTask } from './transfer-task.js'
 import type { FromWorker, TaskResult, ToWorker, WorkerSetup } from './worker-wire.js'
 
 const PROGRESS_MS = 100
-/** What ends within this time goes over together: a message costs as much as a small object's bytes, 0.1 ms. */
+/**
+ * Results that end within this time, in ms, are sent together: a message costs as much as a small object's bytes, 0.1
+ * ms.
+ */
 const GATHER_MS = 2
-/** So many results go over at once, so that whoever sends tasks has something to do, too. */
+/** Maximum number of results per message, so that the thread that sends tasks is kept busy too. */
 const GATHER_RESULTS = 16
 
 /**
- * The life of a transfer thread: does the tasks that come over `port` and reports in batches: at the end of the turn in
- * which something ended, but within 2 ms only once. How many tasks there are at once is up to who sends them.
+ * The life of a transfer thread: runs the tasks that arrive over `port` and reports in batches, at the end of the
+ * event-loop turn in which a task ended, but at most once in 2 ms. The sender decides how many tasks run at once.
  */
 export function serveTransfers(port: MessagePort, schemes: Readonly<Record<string, OpenFetcher>>): void {
   let transfers: ThreadTransfers | undefined

@@ -21,14 +21,14 @@ interface TransferRunnerOptions {
   readonly fetcher: Fetcher
   readonly stallTimeoutMs: number
   readonly signal: AbortSignal
-  /** Takes bytes from the bandwidth and returns how long to wait before more, ms. */
+  /** Takes bytes from the bandwidth and returns how long to wait before taking more, in ms. */
   readonly takeBandwidth: (bytes: number) => number
   readonly onChange: () => void
 }
 
 const MAX_MISMATCHES = 2
 
-/** Carries out transfer tasks in this thread, with their retries, and counts. */
+/** Runs transfer tasks in this thread, with retries, and keeps counts. */
 export class TransferRunner {
   readonly counts = { receivedBytes: 0, retries: 0, throttled: 0 }
   readonly #options: TransferRunnerOptions
@@ -63,12 +63,12 @@ export class TransferRunner {
     }
   }
 
-  /** Somebody waits for an object, or a range of it. */
+  /** A reader waits for this object, or for a range of it. */
   hurry(key: string, range?: ByteRange): void {
     this.#options.fetcher.hurry?.(key, range)
   }
 
-  /** Ends the fetcher, too. */
+  /** Closes the fetcher too. */
   async close(): Promise<void> {
     await this.#options.fetcher.close()
     this.#folders.close()
@@ -84,7 +84,7 @@ export class TransferRunner {
         new WholeTransfer(this.#tools, { object, urgency, judge: this.#judge }),
       )
       if (verifiedBy !== 'own-sha256' || countUploadParts(object.etag) < 2) return { digest, verifiedBy }
-      // Uploaded in parts although it is small: the source is asked for their size, and the file read by them.
+      // A small object uploaded in parts: ask the source for their size, and verify the file by them.
       const facts = await this.#inspect(object)
       try {
         return { digest, verifiedBy: await proveByUploadParts(object, facts, this.#options.signal) }
@@ -104,7 +104,7 @@ export class TransferRunner {
     return { ...facts, uploadPartBytes, isPartSizeGuessed: true }
   }
 
-  /** Makes attempts that go on where the one before stopped. */
+  /** Makes attempts that each resume where the previous one stopped. */
   async #carryOut<Value>(transfer: {
     attempt(limits: AttemptLimits): Promise<Value>
     discard(limits: Pick<AttemptLimits, 'onLost'>): void
@@ -155,7 +155,7 @@ export class TransferRunner {
   }
 }
 
-/** What the manifest keeps of a part that is in its file, as a transfer of the whole part gives it. */
+/** Digests that the manifest keeps of a part, read from its file; the same as from a transfer of the whole part. */
 async function digestPart(options: {
   readonly object: TransferObject
   readonly part: ByteRange

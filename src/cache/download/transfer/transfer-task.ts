@@ -15,13 +15,13 @@ export type TransferTask =
       readonly object: TransferObject
       readonly part: Part
       readonly proofAlgorithm: ProofAlgorithm | undefined
-      /** Nothing proves the whole. */
+      /** The source gives nothing to verify the whole with. */
       readonly needsDigest: boolean
       /** The whole was fetched before and found wrong. */
       readonly isRepeated: boolean
       readonly urgency: Urgency
     }
-  /** Bytes of a part, into its file: the part is digested once it is all there. */
+  /** Fetches a range of a part into its file; the part is digested once it is complete. */
   | {
       readonly kind: 'range'
       readonly object: TransferObject
@@ -31,7 +31,7 @@ export type TransferTask =
       readonly isRepeated: boolean
       readonly urgency: Urgency
     }
-  /** A part, or a range of one, read where it lies. */
+  /** Digests a part, or a range of one, from the file. */
   | {
       readonly kind: 'digest'
       readonly object: TransferObject
@@ -47,34 +47,34 @@ export type TransferTask =
       readonly finished: readonly FinishedPart[]
     }
 
-/** What each kind of task results in. */
+/** Result of each kind of task. */
 export interface TransferResults {
   readonly whole: { readonly digest: string; readonly verifiedBy: VerifiedBy }
   readonly part: FinishedPart
-  /** Digest of what came. */
+  /** Digest of the bytes received. */
   readonly range: string
   readonly digest: FinishedPart
   readonly inspect: ObjectFacts
   readonly prove: VerifiedBy
 }
 
-/** Sums over all tasks so far. */
+/** Totals over all tasks so far. */
 export interface TransferCounts {
-  /** Received and kept: an attempt that fails takes its bytes back. */
+  /** Bytes received and kept: a failed attempt subtracts its bytes. */
   readonly receivedBytes: number
   /** Repeated attempts. */
   readonly retries: number
-  /** Attempts that the source answered with the wish to slow down. */
+  /** Attempts that the source answered with a request to slow down. */
   readonly throttled: number
 }
 
-/** Does transfer tasks, each with its retries. */
+/** Runs transfer tasks, each with its retries. */
 export interface TransferEngine {
   readonly counts: TransferCounts
   run<Kind extends TransferTask['kind']>(
     task: Extract<TransferTask, { kind: Kind }>,
   ): Promise<TransferResults[Kind]>
-  /** Somebody waits for an object, or a range of it: what runs for it is wanted. */
+  /** A reader waits for an object, or a range of it: its running tasks become `wanted`. */
   hurry(key: string, range?: ByteRange): void
   close(): Promise<void>
 }

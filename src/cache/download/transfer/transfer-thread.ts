@@ -6,12 +6,12 @@ import type { TransferCounts, TransferResults, TransferTask } from './transfer-t
 import type { FromWorker, ToWorker, WorkerSetup } from './worker-wire.js'
 
 const WORKER_FILE = new URL('../../../transfer-worker.cjs', import.meta.url)
-/** A thread that has nothing to do any more ends by itself; one that does not is ended after this time, ms. */
+/** An idle thread ends by itself when closed; after this time it is stopped, in ms. */
 const CLOSE_PATIENCE_MS = 5000
-/** Chunks live outside the heap, so a small young generation keeps threads small without making them slow. */
+/** Chunks live outside the heap, so a small young generation keeps threads small without slowing them down. */
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 8 }
 
-/** What a thread is given once it is to read a source. */
+/** Passed to a thread when it is to read a source. */
 interface ThreadWork {
   readonly setup: WorkerSetup
   readonly access: SourceAccess
@@ -25,7 +25,7 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
-/** A thread that transfers objects, with its own connections. It loads its code from the moment it is made. */
+/** A thread that transfers objects over its own connections. It starts to load its code as soon as it is created. */
 export class TransferThread {
   counts: TransferCounts = { receivedBytes: 0, retries: 0, throttled: 0 }
   readonly #worker: BackgroundThread<ToWorker, FromWorker>
@@ -44,19 +44,19 @@ export class TransferThread {
     })
   }
 
-  /** Tasks that have not ended yet. */
+  /** Number of tasks that have not ended. */
   get pendingTasks(): number {
     return this.#pending.size
   }
 
-  /** Says what is to be read. Call once, before the first task. */
+  /** Tells the thread which source to read. Call once, before the first task. */
   begin(work: ThreadWork): void {
     this.#work = work
     this.#worker.ref()
     this.#worker.post({ kind: 'begin', setup: work.setup })
   }
 
-  /** Tasks of one turn of the event loop go over together. When the thread dies, they fail. */
+  /** Tasks of one event-loop turn are sent together. They fail if the thread dies. */
   run(task: TransferTask): Promise<Value> {
     return new Promise((resolve, reject) => {
       if (this.#failure) {
@@ -70,14 +70,14 @@ export class TransferThread {
     })
   }
 
-  /** Somebody waits for an object, or a range of it. */
+  /** A reader waits for this object, or for a range of it. */
   hurry(key: string, range: ByteRange | undefined): void {
     if (this.#pending.size === 0) return
-    this.#flush() // what is hurried may be about to go over
+    this.#flush() // the hurried task may still be in the outbox
     this.#worker.post({ kind: 'hurry', key, range })
   }
 
-  /** Fails what runs. */
+  /** Fails the running tasks. */
   abort(): void {
     this.#worker.post({ kind: 'stop' })
   }
@@ -90,7 +90,7 @@ export class TransferThread {
     if (this.#pending.size > 0) this.#fail(new Error('it did not close in time'))
   }
 
-  /** Ends a thread that was never given anything to do. */
+  /** Ends a thread that never got a task. */
   dismiss(): Promise<void> {
     return this.#worker.stop()
   }
@@ -127,7 +127,7 @@ export class TransferThread {
     }
   }
 
-  /** Fails what the thread was to do; the first cause counts. */
+  /** Fails the thread's tasks; the first cause counts. */
   #fail(cause: Error): void {
     this.#failure ??= new Error(`a thread that transfers objects ended early: ${cause.message}`, { cause })
     for (const { reject } of this.#pending.values()) reject(this.#failure)

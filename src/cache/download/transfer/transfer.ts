@@ -15,12 +15,12 @@ import {
 } from './arriving-range.js'
 import type { EtagJudge } from './etag-judge.js'
 
-/** Digests at least this strong are kept as our own content digest when the source's proof computes them anyway. */
+/** Whether the digest is strong enough to keep as our own content digest when verification computes it anyway. */
 function isStrong(algorithm: DigestAlgorithm | undefined): algorithm is ProofAlgorithm {
   return algorithm === 'sha256' || algorithm === 'md5' || algorithm === 'crc64nvme' || algorithm === 'sha1'
 }
 
-/** An object that is fetched in one piece, and proven while it arrives. */
+/** An object that is fetched in one piece and verified as it arrives. */
 export class WholeTransfer {
   readonly #object: TransferObject
   readonly #range: ArrivingRange
@@ -37,7 +37,7 @@ export class WholeTransfer {
     }: {
       readonly object: TransferObject
       readonly urgency: Urgency
-      /** Absent: every etag that looks like an MD5 is one. */
+      /** Absent: every etag that looks like an MD5 counts as one. */
       readonly judge?: EtagJudge
     },
   ) {
@@ -53,8 +53,8 @@ export class WholeTransfer {
   }
 
   /**
-   * Makes one attempt. Resolves with the object's content digest and what proved it; rejects with CHECKSUM_MISMATCH,
-   * transient, when the bytes are not the source's.
+   * Makes one attempt. Resolves with the object's content digest and how it was verified; rejects with
+   * CHECKSUM_MISMATCH, transient, if the bytes do not match the source.
    */
   attempt(limits: AttemptLimits): Promise<{ digest: string; verifiedBy: VerifiedBy }> {
     return this.#range.attempt(limits, (digests) => {
@@ -63,7 +63,7 @@ export class WholeTransfer {
       const digest = formatDigest(this.#content, digests.get(this.#content)!)
       if (proof.kind === 'size') return { digest, verifiedBy: sizeBytes === 0 ? 'size' : nameProof(proof) }
       const found = digests.get(proof.algorithm)!
-      const isNested = proof.kind === 'digest-of-digests' // uploaded in parts, but in one
+      const isNested = proof.kind === 'digest-of-digests' // uploaded by a multipart upload of one part
       const judge = nameProof(proof) === 'etag-md5' ? this.#judge : undefined
       try {
         requireDigest(key, proof, isNested ? digestOf(proof.algorithm, found) : found)
@@ -90,7 +90,7 @@ export class WholeTransfer {
   }
 }
 
-/** A part of an object; its digests go to the manifest and prove the whole once all are there. */
+/** A part of an object; its digests go to the manifest and verify the whole once all parts are there. */
 export class PartTransfer {
   readonly #range: ArrivingRange
   readonly #content: DigestAlgorithm
@@ -135,12 +135,12 @@ export class PartTransfer {
   }
 }
 
-/** Whether bytes that have the digest need no other proof. */
+/** Whether the stated digest alone verifies the bytes. */
 function isProof(given: GivenDigest | undefined): given is GivenDigest {
   return given?.isProven === true && isStrong(algorithmOf(given.digest))
 }
 
-/** Bytes of a part, which is proven when all of it is there. */
+/** A range of a part; the part is verified once it is complete. */
 export class RangeTransfer {
   readonly #range: ArrivingRange
 
@@ -158,7 +158,7 @@ export class RangeTransfer {
     this.#range = new ArrivingRange({ ...options, asks, chooseDigests: () => ['crc32'] })
   }
 
-  /** Makes one attempt. Resolves with the CRC-32 of what came. */
+  /** Makes one attempt. Resolves with the CRC-32 of the bytes received. */
   attempt(limits: AttemptLimits): Promise<string> {
     return this.#range.attempt(limits, (digests) => formatDigest('crc32', digests.get('crc32')!))
   }
@@ -168,7 +168,7 @@ export class RangeTransfer {
   }
 }
 
-/** The digests of a part that are kept: of its content, and what proves the whole where that is another. */
+/** The digests to keep of a part: of its content and, if that is another algorithm, the one that verifies the whole. */
 export function planPartDigests(proofAlgorithm: ProofAlgorithm | undefined): {
   readonly content: DigestAlgorithm
   readonly proof: ProofAlgorithm | undefined

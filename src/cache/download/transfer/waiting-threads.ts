@@ -2,32 +2,32 @@ import { availableParallelism } from 'node:os'
 import { planThreads } from './plan-threads.js'
 import { TransferThread } from './transfer-thread.js'
 
-/** No more than a small dataset is worth, and a core is left to whoever lists. */
+/** Threads to start before the listing: no more than a small dataset is worth, leaving a core for the lister. */
 const EARLY = 2
 
 /**
- * Threads that are started while a source is still being listed: when the first object may be fetched they have loaded
- * their code.
+ * Threads started while a source is still being listed, so that their code is loaded when the first object can be
+ * fetched.
  */
 export class WaitingThreads {
   #threads: TransferThread[] = []
 
-  /** How many wait. */
+  /** Number of waiting threads. */
   get count(): number {
     return this.#threads.length
   }
 
-  /** Starts a few while nothing is listed yet: one takes some 40 ms of a processor that has little else to do. */
+  /** Starts a few before anything is listed: one takes some 40 ms of a processor that has little else to do. */
   begin(): void {
     this.#grow(Math.max(1, Math.min(EARLY, availableParallelism() - 1)))
   }
 
-  /** Starts as many as what is listed so far is worth. */
+  /** Starts as many threads as the listing so far is worth. */
   expect(left: { readonly files: number; readonly bytes: number; readonly concurrency: number }): void {
     this.#grow(planThreads({ ...left, cores: availableParallelism() }))
   }
 
-  /** One of them, or a new one. */
+  /** Returns a waiting thread, or a new one. */
   take(): TransferThread {
     return this.#threads.pop() ?? new TransferThread()
   }
@@ -36,7 +36,7 @@ export class WaitingThreads {
     while (this.#threads.length < count) this.#threads.push(new TransferThread())
   }
 
-  /** Ends those that nobody took. */
+  /** Ends the threads that were not taken. */
   async close(): Promise<void> {
     await Promise.all(this.#threads.splice(0).map((thread) => thread.dismiss()))
   }

@@ -5,11 +5,11 @@ import type { TransferThread } from './transfer-thread.js'
 
 const NOTHING: TransferCounts = { receivedBytes: 0, retries: 0, throttled: 0 }
 
-/** Does transfer tasks in `threads`, each with its own connections. Tasks and results go over in batches. */
+/** Runs transfer tasks in `threads`, each with its own connections. Tasks and results are sent in batches. */
 export function openWorkerEngine(options: {
   readonly access: SourceAccess
   readonly threads: readonly TransferThread[]
-  /** Most connections, over all threads. */
+  /** Maximum number of connections over all threads. */
   readonly connections: number
   readonly stallTimeoutMs: number
   readonly bandwidth: BandwidthBucket | undefined

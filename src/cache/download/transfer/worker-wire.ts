@@ -3,21 +3,21 @@ import type { BandwidthBucket } from './bandwidth-bucket.js'
 import type { WireFailure } from './failure-wire.js'
 import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
 
-/** What a transfer thread reads, and how. */
+/** The source of a transfer thread, and its limits. */
 export interface WorkerSetup {
   /** Names the adapter that reads the source. */
   readonly scheme: string
-  /** Where the objects are, in the words of the adapter. */
+  /** Location of the objects, in the adapter's own format. */
   readonly location: unknown
-  /** Most connections. */
+  /** Maximum number of connections. */
   readonly connections: number
   readonly stallTimeoutMs: number
   readonly bandwidth: BandwidthBucket | undefined
 }
 
-/** What the process says to a transfer worker. */
+/** A message from the process to a transfer worker. */
 export type ToWorker =
-  /** Comes first. */
+  /** The first message. */
   | { readonly kind: 'begin'; readonly setup: WorkerSetup }
   | {
       readonly kind: 'tasks'
@@ -25,11 +25,11 @@ export type ToWorker =
     }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'no-answer'; readonly id: number; readonly failure: WireFailure }
-  /** Somebody waits for an object, or a range of it. */
+  /** A reader waits for an object, or a range of it. */
   | { readonly kind: 'hurry'; readonly key: string; readonly range: ByteRange | undefined }
-  /** Running tasks fail. */
+  /** Fails the running tasks. */
   | { readonly kind: 'stop' }
-  /** No more tasks come. */
+  /** No more tasks follow. */
   | { readonly kind: 'close' }
 
 /** How one task of a worker ended. */
@@ -37,7 +37,7 @@ export type TaskResult =
   | { readonly id: number; readonly value: TransferResults[TransferTask['kind']] }
   | { readonly id: number; readonly failure: WireFailure }
 
-/** What a transfer worker says to the process. */
+/** A message from a transfer worker to the process. */
 export type FromWorker =
   | {
       readonly kind: 'report'
@@ -46,5 +46,5 @@ export type FromWorker =
       /** For the source (`Fetcher.takeNews`). */
       readonly news: unknown
     }
-  /** For the source, too. */
+  /** Also for the source. */
   | { readonly kind: 'ask'; readonly id: number; readonly question: unknown }
