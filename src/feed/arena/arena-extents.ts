@@ -1,14 +1,14 @@
 import { allocatePages, type NumberKind } from '../../samples/plan/shared-pages.js'
 
 /**
- * What an extent of the arena is doing.
- * evicted: its number is free for another · placed: has a place, nobody has been asked for it yet · reserved: bytes are
- * on their way · ready: arrived, not yet used ("unhit") · leased: a client reads it · kept: held for the next epoch ·
- * done: used ("hit"), may be evicted.
+ * State of an extent in the arena.
+ * evicted: its number is free for reuse · placed: has a place, not requested yet · reserved: bytes are on their way ·
+ * ready: arrived, not yet used ("unhit") · leased: a client reads it · kept: held for the next epoch · done: used
+ * ("hit"), may be evicted.
  * Only `done` is evicted; only `placed` and `ready` are moved.
  */
 const STATES = ['evicted', 'placed', 'reserved', 'ready', 'leased', 'kept', 'done'] as const
-/** What an extent is doing. */
+/** State of an extent. */
 type ExtentState = (typeof STATES)[number]
 
 const NUMBER_OF_STATE = Object.fromEntries(STATES.map((state, number) => [state, number])) as Record<
@@ -16,36 +16,36 @@ const NUMBER_OF_STATE = Object.fromEntries(STATES.map((state, number) => [state,
   number
 >
 
-/** One entry of the metadata list, where a sample lies, by its number: 1 or more, and another's once it is evicted. */
+/** Number (1 or more) of a metadata entry, which says where a sample lies. Reused once the extent is evicted. */
 export type Extent = number & { readonly isExtent: true }
 
-/** What is to be placed. */
+/** A sample to place. */
 export interface ExtentItem {
-  /** Bytes that the extent occupies. */
+  /** Size of the extent, in bytes. */
   readonly length: number
   readonly sample: number
 }
 
-/** Where an extent is put when it is made. */
+/** Place of a new extent. */
 interface ExtentPlace {
-  /** Bytes from its end of the arena. */
+  /** Distance from its end of the arena, in bytes. */
   readonly start: number
   readonly isAtTop: boolean
 }
 
-/** What there may be of extents. */
+/** Limits on extents. */
 interface ExtentLimits {
-  /** Bytes of the arena. */
+  /** Size of the arena, in bytes. */
   readonly totalBytes: number
-  /** Extents that there may well be at once. Room for them takes no memory before they are there. Default 1024. */
+  /** Number of extents to expect at once. Room for them takes no memory until they exist. Default 1024. */
   readonly expectedCount?: number
 }
 
 const NONE = 0
 
 /**
- * The metadata of all extents of an arena, in columns, for an arena of tiny samples has millions: 22 bytes each, 30 in
- * arenas of 4 GiB and more. Those of one end are linked in address order by the zone that has them.
+ * The metadata of all extents of an arena, in columns because an arena of tiny samples has millions: 22 bytes each, 30
+ * in arenas of 4 GiB and more. The zone of each end links its extents in address order.
  */
 export class ArenaExtents {
   readonly #Places: NumberKind<Uint32Array | Float64Array>
@@ -56,13 +56,13 @@ export class ArenaExtents {
   #next: Uint32Array
   #states: Uint8Array
   #tops: Uint8Array
-  /** Numbers that have been given so far. */
+  /** Next number never given out. */
   #count = 1
   /** The first evicted number; `next` leads to the others. */
   #firstFree = NONE
 
   constructor({ totalBytes, expectedCount = 1024 }: ExtentLimits) {
-    const capacity = expectedCount + 1 // number 0 is none's
+    const capacity = expectedCount + 1 // number 0 means none
     this.#Places = totalBytes < 2 ** 32 ? Uint32Array : Float64Array
     this.#starts = allocatePages(this.#Places, capacity)
     this.#lengths = allocatePages(this.#Places, capacity)
@@ -73,7 +73,7 @@ export class ArenaExtents {
     this.#tops = allocatePages(Uint8Array, capacity)
   }
 
-  /** A new extent, `reserved`, in no list. */
+  /** Adds an extent, `reserved` and in no list. */
   add({ length, sample }: ExtentItem, { start, isAtTop }: ExtentPlace): Extent {
     const extent = this.#takeNumber()
     this.#starts[extent] = start
@@ -86,14 +86,14 @@ export class ArenaExtents {
     return extent
   }
 
-  /** Gives its number free. */
+  /** Frees the extent's number for reuse. */
   evict(extent: Extent): void {
     this.mark(extent, 'evicted')
     this.#next[extent] = this.#firstFree
     this.#firstFree = extent
   }
 
-  /** Bytes from its own end of the arena. Changes when the extent is moved. */
+  /** Distance from its own end of the arena, in bytes. Changes when the extent moves. */
   startOf(extent: Extent): number {
     return this.#starts[extent]!
   }
@@ -110,7 +110,7 @@ export class ArenaExtents {
     return STATES[this.#states[extent]!]!
   }
 
-  /** Whether it lies at the top end, with what is kept. */
+  /** Whether it lies at the top end, with the kept samples. */
   isAtTop(extent: Extent): boolean {
     return this.#tops[extent] === 1
   }
@@ -131,7 +131,7 @@ export class ArenaExtents {
     return (this.#next[extent] || undefined) as Extent | undefined
   }
 
-  /** Has `second` follow `first`, each of which may be missing. */
+  /** Makes `second` follow `first`; either may be undefined. */
   link(first: Extent | undefined, second: Extent | undefined): void {
     if (first) this.#next[first] = second ?? NONE
     if (second) this.#previous[second] = first ?? NONE
@@ -159,7 +159,7 @@ export class ArenaExtents {
   }
 }
 
-/** The same numbers and room for more. */
+/** Copies the column into a longer one. */
 function longer<Kind extends Uint32Array | Float64Array | Uint8Array>(
   Numbers: NumberKind<Kind>,
   source: Kind,

@@ -5,16 +5,16 @@ import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 import { writeFully } from './write-fully.js'
 
-/** The memory that the feed and its clients share: one file without a name on a memory file system. */
+/** The memory that the feed and its clients share: one unnamed file on a memory file system. */
 export interface ArenaFile {
   readonly fd: number
-  /** Bytes for samples; they begin at `ARENA_BASE`. */
+  /** Room for samples, in bytes; it begins at `ARENA_BASE`. */
   readonly bytes: number
-  /** Stands at the start of the file, so that a client can tell that it opened the right one. */
+  /** Stored at the start of the file, so that a client can check that it opened the right one. */
   readonly nonce: string
-  /** Where other processes of this user open it while this process lives. */
+  /** Path at which other processes of this user open it while this process lives. */
   readonly path: string
-  /** Carries bytes towards the start; the ranges may overlap. */
+  /** Moves bytes towards the start; the ranges may overlap. */
   readonly move: (from: number, to: number, length: number) => void
   read(target: Uint8Array, at: number): void
   /** Fills `length` bytes with 0xDB. */
@@ -27,21 +27,21 @@ export const ARENA_BASE = 4096
 
 const CHUNK_BYTES = 1 << 20
 
-/** Half a second's worth at 0.4 GB/s. */
+/** Takes half a second at 0.4 GB/s. */
 const RESERVED_AT_ONCE_BYTES = 200 * 2 ** 20
 /** Reserves the first $2 bytes of the file $1, $3 at a time. */
 const RESERVE_SCRIPT =
   'at=0; while [ $at -lt $2 ]; do fallocate -o $at -l $(($2 - at < $3 ? $2 - at : $3)) "$1" || exit; at=$((at + $3)); done'
 
-/** Bytes that this user may still use on the file system of `folder`. */
+/** Bytes that this user can still use on the file system of `folder`. */
 export function freeBytesOf(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
 
 /**
- * Makes an arena of `bytes` under `folder` and takes its name away at once: the kernel frees it when the last
- * process that holds it is gone, however it dies.
+ * Makes an arena of `bytes` under `folder` and unlinks it at once, so the kernel frees it when the last process that
+ * holds it ends, however it dies.
  */
 export function openArenaFile(folder: string, bytes: number): ArenaFile {
   const freeBytes = freeBytesOf(folder)
@@ -60,10 +60,10 @@ export function openArenaFile(folder: string, bytes: number): ArenaFile {
   const nonce = randomBytes(16).toString('hex')
   writeFully(fd, Buffer.from(nonce), 0)
   const scratch = Buffer.alloc(CHUNK_BYTES)
-  // First touches of tmpfs pages run at 0.4 GB/s here, later ones at 5; fallocate(1) touches them all meanwhile, and
-  // leaves what is there. Without that program the first epoch pays.
-  // In pieces: each opens the file anew, which fails once this process is gone, so that no piece of a killed feed's
-  // memory is touched, and kept, for longer than one takes.
+  // First touches of tmpfs pages run at 0.4 GB/s here, later ones at 5. fallocate(1) touches all pages in the
+  // background and keeps their content; without that program the first epoch pays. It works in pieces, each of which
+  // reopens the file. That fails once this process has ended, so memory of a killed feed is touched, and held, for one
+  // piece at most.
   const path = `/proc/${process.pid}/fd/${fd}`
   const words = [path, String(ARENA_BASE + bytes), String(RESERVED_AT_ONCE_BYTES)]
   const reserving = spawn('sh', ['-c', RESERVE_SCRIPT, 'dsc-feed-reserve', ...words], { stdio: 'ignore' })

@@ -1,14 +1,14 @@
-/** Samples whose places in the arena are neighbours, so that one write carries them all. */
+/** Samples that are neighbors in the arena, so that one write covers them all. */
 interface ArenaRun {
-  /** Index of the first sample, and the number of samples. */
+  /** Index of the first sample, and number of samples. */
   readonly first: number
   count: number
-  /** Where the run begins in the arena, and how long it is, in bytes. */
+  /** Where the run begins in the arena, and its length, in bytes. */
   readonly start: number
   length: number
 }
 
-/** Bytes that an extent begins at a multiple of: a cache line, which every tensor type is content with. */
+/** Alignment of an extent, in bytes: a cache line, which suits every tensor type. */
 const ALIGN_BYTES = 64
 
 /** Bytes that a sample of `length` takes in the arena. */
@@ -16,15 +16,15 @@ export function planExtentBytes(length: number): number {
   return Math.max(1, Math.ceil(length / ALIGN_BYTES)) * ALIGN_BYTES
 }
 
-/** No room is kept ready for the metadata of more extents: its pages take no memory, but a system may count them. */
+/** Maximum number of extents to keep metadata room for: the pages take no memory, but a system may count them. */
 const MAX_EXPECTED_EXTENTS = 2 ** 22
 
-/** How many extents an arena may well have at once, each sample twice at most: read, and kept for the next epoch. */
+/** Number of extents to expect at once, each sample at most twice: read, and kept for the next epoch. */
 export function expectExtents(arenaBytes: number, { count }: { readonly count: number }): number {
   return Math.min(Math.floor(arenaBytes / ALIGN_BYTES), 2 * count, MAX_EXPECTED_EXTENTS)
 }
 
-/** The mean and the largest room that samples of a table take in the arena, in bytes. */
+/** Mean and largest room that samples of a table take in the arena, in bytes. */
 export function planSampleRoom(samples: {
   readonly count: number
   readonly totalBytes: number
@@ -37,12 +37,12 @@ export function planSampleRoom(samples: {
   }
 }
 
-/** Bytes that may lie between neighbours: what aligning an extent leaves over. Nobody reads them. */
+/** Largest gap between neighbors, in bytes: the padding that aligns an extent. Nothing reads it. */
 export const MAX_GAP_BYTES = ALIGN_BYTES - 1
 
 /**
- * Cuts samples into runs, in their order: a run ends where the next sample lies elsewhere, or where it would grow
- * past `maxBytes`. A longer sample is a run of its own.
+ * Splits samples into runs, in order. A run ends where the next sample is no neighbor, or where it would grow past
+ * `maxBytes`. A longer sample is a run of its own.
  */
 export function planArenaRuns(
   offsets: ArrayLike<number>,

@@ -6,7 +6,7 @@ import { ArenaSpace, type EvictionMode } from './arena-space.js'
 
 const OPERATIONS = Number(process.env.DSC_ARENA_OPERATIONS ?? 100_000)
 
-/** The live extents of both ends by address; throws when two overlap or one lies outside. */
+/** Returns the live extents of both ends by address; throws when two overlap or one lies outside. */
 function checkLayout(arena: ArenaSpace, live: ReadonlySet<Extent>): void {
   const { extents } = arena
   const spans = [...live].map((extent) => [arena.offsetOf(extent), extents.lengthOf(extent)] as const)
@@ -19,7 +19,7 @@ function checkLayout(arena: ArenaSpace, live: ReadonlySet<Extent>): void {
   assert.ok(end <= arena.totalBytes)
 }
 
-/** The samples that wait in the prefetch space, in the order in which they lie there. */
+/** Returns the waiting samples of the prefetch space, in address order. */
 function listReady({ bottom, extents }: ArenaSpace): number[] {
   return [...bottom]
     .filter((extent) => extents.stateOf(extent) === 'ready')
@@ -27,8 +27,8 @@ function listReady({ bottom, extents }: ArenaSpace): number[] {
 }
 
 /**
- * Random reserve, arrive, lease, finish and keep, with log-normal sizes, on an arena whose bytes are modelled by a
- * real buffer: each live extent must still hold the pattern that was written when it arrived.
+ * Runs random reserve, arrive, lease, finish and keep operations, with log-normal sizes, on an arena modeled by a real
+ * buffer: each live extent must still hold the pattern written when it arrived.
  */
 function runOperations(eviction: EvictionMode, seed: number, operations: number) {
   const random = createRandomStream(seed, 0)

@@ -6,26 +6,26 @@ export const EVICTION_MODES = ['lazy', 'patent'] as const
 /** How an arena makes room. */
 export type EvictionMode = (typeof EVICTION_MODES)[number]
 
-/** Bytes moved in one go before other work gets its turn: 4 MiB take about 1 ms on tmpfs. */
+/** Bytes to move before other work gets its turn: 4 MiB take about 1 ms on tmpfs. */
 const MOVE_CHUNK_BYTES = 4 * 1024 * 1024
 
 interface ArenaOptions {
   readonly totalBytes: number
-  /** As in ArenaExtents. */
+  /** See ArenaExtents. */
   readonly expectedCount?: number
   readonly eviction: EvictionMode
   /** Share of its limit at which a zone evicts before it grows, 0–1. Default 0.9. */
   readonly threshold?: number
-  /** Carries bytes inside the arena, in offsets of the whole arena. */
+  /** Moves bytes inside the arena, in offsets of the whole arena. */
   readonly move: MoveBytes
   readonly observer?: ZoneObserver
   readonly moveChunkBytes?: number
 }
 
-/** `missed`: a client waits for the sample · `ahead`: nobody does yet. */
+/** `missed`: a client waits for the sample · `ahead`: no client waits yet. */
 type Urgency = 'missed' | 'ahead'
 
-/** An end of the arena while something is placed there. */
+/** One end of the arena while something is placed there. */
 interface Growth {
   readonly zone: ArenaZone
   readonly other: ArenaZone
@@ -33,8 +33,8 @@ interface Growth {
 }
 
 /**
- * Who lies where in one fixed space. Prefetched samples fill it from the bottom; samples kept for the next epoch
- * and missed samples, which go straight to a client, from the top. The border is wherever the two meet.
+ * The layout of one fixed space. Prefetched samples fill it from the bottom. Samples kept for the next epoch, and
+ * missed samples, which go straight to a client, fill it from the top. The border is wherever the two meet.
  */
 export class ArenaSpace {
   readonly totalBytes: number
@@ -66,7 +66,7 @@ export class ArenaSpace {
     return this.extents.isAtTop(extent) ? this.totalBytes - start - this.extents.lengthOf(extent) : start
   }
 
-  /** How far each end may grow before it evicts, in bytes. Together at most `totalBytes`. */
+  /** Sets how far each end may grow before it evicts, in bytes. Together at most `totalBytes`. */
   setLimits(limits: { readonly bottomBytes: number; readonly topBytes: number }): void {
     this.#limits = limits
   }
@@ -77,7 +77,7 @@ export class ArenaSpace {
     zone.finish(extent)
   }
 
-  /** Room for a sample that is delivered at once or kept, or undefined. */
+  /** Reserves room for a sample that is delivered at once or kept; undefined without room. */
   reserveTop(item: ExtentItem): Extent | undefined {
     const items = [item]
     const growth = { zone: this.top, other: this.bottom, limitBytes: this.#limits.topBytes }
@@ -88,7 +88,7 @@ export class ArenaSpace {
     return this.#place(growth, items)?.[0]
   }
 
-  /** Room for a prefetched sample, or undefined. */
+  /** Reserves room for a prefetched sample; undefined without room. */
   reserveBottom(item: ExtentItem, urgency: Urgency): Extent | undefined {
     const items = [item]
     return (
@@ -96,7 +96,7 @@ export class ArenaSpace {
     )?.[0]
   }
 
-  /** Room for prefetched samples side by side, or undefined where there is none without compaction. */
+  /** Reserves adjacent room for prefetched samples; undefined where that would need compaction. */
   reserveRun(items: readonly ExtentItem[]): Extent[] | undefined {
     if (this.#eviction === 'patent' || this.bottom.isSliding) return undefined
     return this.#place(this.#bottomGrowth(), items)
@@ -106,10 +106,10 @@ export class ArenaSpace {
     return { zone: this.bottom, other: this.top, limitBytes: this.#limits.bottomBytes }
   }
 
-  /** Holes first, then growth up to the limit, with a sweep in between when it would give enough. */
+  /** Tries holes first, then growth up to the limit, with a sweep in between if it would free enough. */
   #place({ zone, other, limitBytes }: Growth, items: readonly ExtentItem[]): Extent[] | undefined {
     const freeBytes = this.totalBytes - other.usedBytes
-    // To the letter, the prefetch space has a size of its own, which nothing else takes from.
+    // In the seed, the prefetch space has a fixed size that nothing else takes from.
     const hardBytes = this.#eviction === 'lazy' ? freeBytes : Math.min(freeBytes, limitBytes)
     const softBytes = Math.min(hardBytes, limitBytes * this.#threshold)
     const placed = zone.fill(items) ?? zone.append(items, softBytes)
@@ -126,8 +126,8 @@ export class ArenaSpace {
   }
 
   /**
-   * Seed 000 to the letter: at the threshold runs of hit samples go and runs of unhit ones move up, those of the
-   * request that is being made among them.
+   * Follows seed 000 to the letter: at the threshold, runs of hit samples are evicted and runs of unhit ones move up,
+   * including those of the request in progress.
    */
   #reserveAsPatent(items: readonly ExtentItem[], urgency: Urgency): Extent[] | undefined {
     const { bottom } = this
@@ -141,7 +141,7 @@ export class ArenaSpace {
     }
     if (urgency === 'ahead') for (const extent of placed ?? []) this.extents.mark(extent, 'placed')
     if (placed || urgency === 'ahead') return placed
-    bottom.sweep() // leased samples cannot move, so what waits behind them gets the holes between them
+    bottom.sweep() // leased samples cannot move, so samples that wait behind them get the holes between them
     return bottom.fill(items)
   }
 

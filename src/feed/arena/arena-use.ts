@@ -1,15 +1,15 @@
 import type { ArenaSpace } from './arena-space.js'
 import type { ArenaZone } from './arena-zone.js'
 
-/** How the bytes of an arena are used at a moment. */
+/** Use of an arena's bytes at a moment. */
 interface ArenaUseCount {
-  /** Being read by clients. */
+  /** Bytes that clients are reading. */
   readonly leasedBytes: number
-  /** Between and behind what is in use or evictable, below the highest extent of each end. */
+  /** Bytes of holes between used or evictable extents, below the highest extent of each end. */
   readonly holeBytes: number
 }
 
-/** Counts the bytes that clients hold, and those of holes. */
+/** Counts the bytes that clients hold, and the bytes of holes. */
 export function countArenaUse(arena: ArenaSpace): ArenaUseCount {
   return {
     leasedBytes: countLeased(arena, arena.bottom) + countLeased(arena, arena.top),

@@ -14,13 +14,13 @@ test('pieces in any order and of any length end where they belong, and what lies
   let fill = 1
   for (const [at, length] of [
     [0, 1000],
-    [1024, 1000], // a neighbour, after the gap of an alignment
-    [2048, 40_000], // too long to be held back
+    [1024, 1000], // a neighbor, after an alignment gap
+    [2048, 40_000], // too long to gather
     [42_048, 10],
-    [42_200, 10], // too far for a neighbour
+    [42_200, 10], // too far for a neighbor
     [500_000, 30_000],
-    [200, 50], // back again, over what came before
-    ...Array.from({ length: 40 }, (_, i) => [600_000 + 30_000 * i, 30_000] as const), // more than is held back
+    [200, 50], // back again, over earlier bytes
+    ...Array.from({ length: 40 }, (_, i) => [600_000 + 30_000 * i, 30_000] as const), // more than is gathered
   ] as const) {
     const bytes = Buffer.alloc(length, fill++)
     writer.write(bytes, at)

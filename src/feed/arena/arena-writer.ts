@@ -6,7 +6,7 @@ const GATHER_BYTES = 512 * 1024
 /** Longer pieces are written at once: copying them first costs more than the call. */
 const SMALL_BYTES = 32 * 1024
 
-/** Writes bytes into the arena; small pieces that lie side by side go in one call. */
+/** Writes bytes into the arena, gathering small neighboring pieces into one call. */
 export class ArenaWriter {
   readonly #arenaFd: number
   readonly #gather = Buffer.allocUnsafeSlow(GATHER_BYTES)
@@ -17,7 +17,7 @@ export class ArenaWriter {
     this.#arenaFd = arenaFd
   }
 
-  /** Takes `bytes` for the place `at`; they are in the arena after the next `flush` at the latest. */
+  /** Accepts `bytes` for offset `at`; they are in the arena after the next `flush` at the latest. */
   write(bytes: Uint8Array, at: number): void {
     const gap = this.#filled > 0 ? at - (this.#start + this.#filled) : 0
     const isNear = gap >= 0 && gap <= MAX_GAP_BYTES && this.#filled + gap + bytes.length <= GATHER_BYTES
@@ -32,7 +32,7 @@ export class ArenaWriter {
     this.#filled += bytes.length
   }
 
-  /** Writes what is held back. */
+  /** Writes the gathered pieces. */
   flush(): void {
     if (this.#filled > 0) writeFully(this.#arenaFd, this.#gather.subarray(0, this.#filled), this.#start)
     this.#filled = 0

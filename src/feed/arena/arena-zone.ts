@@ -1,13 +1,13 @@
 import type { ArenaExtents, Extent, ExtentItem } from './arena-extents.js'
 
-/** Carries `length` bytes from `from` to `to` (zone offsets, to < from, may overlap). */
+/** Moves `length` bytes from `from` to `to` (zone offsets, to < from, may overlap). */
 export type MoveBytes = (from: number, to: number, length: number) => void
 
-/** Told of every run that is evicted or moved; for traces and counters. */
+/** Receives every run that is evicted or moved; for traces and counters. */
 export interface ZoneObserver {
   evicted?(run: readonly Extent[]): void
   moved?(run: readonly Extent[], bytes: number): void
-  /** A compaction is complete. */
+  /** Called when a compaction is complete. */
   compacted?(): void
 }
 
@@ -17,10 +17,13 @@ interface Hole {
   before: Extent | undefined
 }
 
-/** How many holes a placement looks at: bounded, so that odd sizes do not make it slow. */
+/** Maximum number of holes that a placement tries, so that odd sizes do not slow it down. */
 const HOLES_TRIED = 64
 
-/** One end of the arena: a growing region of extents with holes. It moves no bytes itself: `slide` is told how. */
+/**
+ * One end of the arena: a growing region of extents with holes. Moves no bytes itself; `slide` takes a function for
+ * that.
+ */
 export class ArenaZone {
   readonly #extents: ArenaExtents
   readonly #isTop: boolean
@@ -40,7 +43,7 @@ export class ArenaZone {
     this.#observer = observer
   }
 
-  /** Bytes from the zone's end to behind its last extent. */
+  /** Distance from the zone's end to the end of its last extent, in bytes. */
   get usedBytes(): number {
     return this.#usedBytes
   }
@@ -55,7 +58,7 @@ export class ArenaZone {
     return this.#doneBytes
   }
 
-  /** In address order. */
+  /** Yields the extents in address order. */
   *[Symbol.iterator](): Generator<Extent> {
     for (let at = this.#first; at; at = this.#extents.nextOf(at)) yield at
   }
@@ -64,7 +67,7 @@ export class ArenaZone {
     return this.#pass !== undefined
   }
 
-  /** Places extents side by side behind the last one, or undefined when they would pass `limitBytes`. */
+  /** Places extents side by side behind the last one; undefined if they would pass `limitBytes`. */
   append(items: readonly ExtentItem[], limitBytes: number): Extent[] | undefined {
     const length = sumLengths(items)
     if (this.#usedBytes + length > limitBytes) return undefined
@@ -73,7 +76,7 @@ export class ArenaZone {
     return this.#insertAll(items, start, this.#last)
   }
 
-  /** Places extents side by side into a hole that a sweep found. */
+  /** Places extents side by side in a hole that a sweep found; undefined if none fits. */
   fill(items: readonly ExtentItem[]): Extent[] | undefined {
     if (this.#pass) return undefined
     const length = sumLengths(items)
@@ -89,7 +92,7 @@ export class ArenaZone {
         this.#nextHole++
       return extents
     }
-    // Too small for the sizes of today: the next sweep finds them again. What a run leaves is for single samples.
+    // Too small for current sizes: the next sweep finds them again. Holes too small for a run stay for single samples.
     if (items.length === 1) this.#nextHole = end
     return undefined
   }
@@ -102,7 +105,7 @@ export class ArenaZone {
     this.#doneBytes += length
   }
 
-  /** Evicts runs of `done` extents; each becomes one hole. Returns whether anything was evicted. */
+  /** Evicts runs of `done` extents; each becomes one hole. Returns whether it evicted anything. */
   sweep(): boolean {
     if (this.#pass) return false
     const extents = this.#extents
@@ -129,8 +132,8 @@ export class ArenaZone {
   }
 
   /**
-   * Compaction: evicts runs of `done` and moves runs of `placed` and `ready` to the front, at most about `maxBytes` per call;
-   * other extents stay as walls. Between calls, new extents go behind the zone and are moved afterwards.
+   * Compaction: evicts runs of `done` and moves runs of `placed` and `ready` to the front, about `maxBytes` per call at
+   * most; other extents stay as walls. New extents that come between calls go behind the zone and are moved afterwards.
    * Returns whether the pass is complete.
    */
   slide(maxBytes: number, move: MoveBytes): boolean {
@@ -171,7 +174,7 @@ export class ArenaZone {
     return true
   }
 
-  /** Puts `items` side by side from `start` on; `previous` is what lies before them. */
+  /** Puts `items` side by side from `start` on; `previous` is the extent before them. */
   #insertAll(items: readonly ExtentItem[], start: number, previous: Extent | undefined): Extent[] {
     let before = previous
     let end = start
@@ -193,7 +196,7 @@ export class ArenaZone {
     this.#liveBytes += this.#extents.lengthOf(extent)
   }
 
-  /** Takes the run of `done` extents at `extent` out of the list; returns what follows it. */
+  /** Unlinks the run of `done` extents at `extent`; returns the extent behind it. */
   #evictRun(extent: Extent): Extent | undefined {
     const extents = this.#extents
     const previous = extents.previousOf(extent)
@@ -217,7 +220,7 @@ export class ArenaZone {
     return state === 'ready' || state === 'placed'
   }
 
-  /** The movable extents that lie side by side from `first` on, up to about `maxBytes`; the first one always. */
+  /** Adjacent movable extents from `first` on, up to about `maxBytes`; always includes `first`. */
   #movableRun(first: Extent, maxBytes: number): Extent[] {
     const extents = this.#extents
     const start = extents.startOf(first)

@@ -11,7 +11,7 @@ const COPY_HERE_BYTES = 128 * 1024
 
 const NOTHING_COUNTED = { movedBytes: 0, movePasses: 0, compactions: 0, evictedRuns: 0, copiedBytes: 0 }
 
-/** What has happened in an arena. */
+/** Counters of an arena. */
 type ArenaCounts = typeof NOTHING_COUNTED
 
 interface SampleArenaOptions {
@@ -25,20 +25,20 @@ interface SampleArenaOptions {
   readonly budget: ArenaBudget
 }
 
-/** Stretches of the arena file and where each is to go, in bytes. */
+/** Stretches of the arena file, and the target of each, in bytes. */
 export interface ArenaCopy {
   readonly from: Float64Array
   readonly to: Float64Array
   readonly lengths: Float64Array
 }
 
-/** Bytes of one sample that are to be carried from one extent to another. */
+/** One sample to copy from one extent to another. */
 interface ExtentCopy {
   readonly from: Extent
   readonly to: Extent
 }
 
-/** The memory of a feed: which sample lies where in its file, and how the room is shared out. */
+/** The memory of a feed: where each sample lies in its file, and how the room is divided. */
 export class SampleArena implements SampleRoom {
   readonly space: ArenaSpace
   readonly file: ArenaFile
@@ -84,7 +84,7 @@ export class SampleArena implements SampleRoom {
     return this.#budget.carryBytes
   }
 
-  /** Shares the room out anew. */
+  /** Divides the room again. */
   share(budget: ArenaBudget): void {
     this.#budget = budget
     const { bottomBytes } = budget
@@ -106,7 +106,7 @@ export class SampleArena implements SampleRoom {
     })
   }
 
-  /** Room for one sample outside of every order, or undefined. */
+  /** Reserves room for one sample outside of any order; undefined without room. */
   reserve(sample: number): Extent | undefined {
     const item = { length: this.extentBytesOf(sample), sample }
     return this.space.reserveTop(item) ?? this.space.reserveBottom(item, 'missed')
@@ -117,7 +117,7 @@ export class SampleArena implements SampleRoom {
     return ARENA_BASE + this.space.offsetOf(extent)
   }
 
-  /** Carries the bytes of samples from extent to extent. */
+  /** Copies samples from extent to extent. */
   async copy(copies: readonly ExtentCopy[]): Promise<void> {
     const from = Float64Array.from(copies, (copy) => this.offsetOf(copy.from))
     const to = Float64Array.from(copies, (copy) => this.offsetOf(copy.to))

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 
-/** Writes all of `bytes`; tmpfs answers a full file system with an error or with a short count, never with SIGBUS. */
+/** Writes all of `bytes`. On a full file system tmpfs returns an error or a short count, never SIGBUS. */
 export function writeFully(fd: number, bytes: Uint8Array, at: number): void {
   const count = writeSync(fd, bytes, 0, bytes.length, at)
   if (count !== bytes.length)

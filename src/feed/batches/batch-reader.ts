@@ -1,32 +1,34 @@
 import type { FeedIdentity } from '../plan/feed-state.js'
 
-/** One sample of a batch. `data` is a copy of its own. */
+/** One sample of a batch. `data` is a private copy. */
 export interface FeedItem {
   readonly id: number
   readonly name: string
   readonly data: Buffer
-  /** Whether it only fills up the last batch. */
+  /** Whether it only pads the last batch. */
   readonly isPadded: boolean
 }
 
-/** A batch, and the samples that no source could give and that it came without. */
+/** A batch, and the samples it lacks because no source could deliver them. */
 export interface ReadBatch {
   readonly items: readonly FeedItem[]
   readonly lost: readonly number[]
 }
 
-/** The batches of one rank, out of a feed of this process or of another one. */
+/** The batches of one rank, from a feed in this process or in another one. */
 export interface BatchReader {
   readonly identity: FeedIdentity
-  /** Batches of all ranks in an epoch. */
+  /** Number of batches of all ranks in an epoch. */
   readonly stepsPerEpoch: number
-  /** Batches of this rank in an epoch. */
+  /** Number of batches of this rank in an epoch. */
   readonly batchesPerEpoch: number
-  /** Samples in a batch of all ranks. */
+  /** Number of samples in a batch of all ranks. */
   readonly globalBatch: number
-  /** Begins a pass; what the one before had asked for is given back. */
+  /** Begins a pass; releases everything the previous one asked for. */
   start(epoch: number, step: number): Promise<void>
-  /** The batch at `step`, right behind the one that was read last. Rejects with FEED_GONE when the feed is dead or silent. */
+  /**
+   * Returns the batch at `step`, right after the last one read. Rejects with FEED_GONE when the feed is dead or silent.
+   */
   read(epoch: number, step: number): Promise<ReadBatch>
   close(): Promise<void>
 }

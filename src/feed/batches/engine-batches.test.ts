@@ -32,7 +32,7 @@ test('a batch that cannot be read from the arena gives its room back', async (co
   const shape = { batchSize: 16, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
   const reader = await EngineBatches.open(engine, shape, 'raise')
   context.after(() => reader.close())
-  // More than the arena has room for, if they were all kept.
+  // More than the arena could hold if all were kept.
   for (let step = 0; step < 12; step++) await assert.rejects(reader.read(0, step), /cannot be read/)
   isBroken = false
   assert.equal((await reader.read(0, 12)).items.length, 16)

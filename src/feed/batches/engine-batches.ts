@@ -5,10 +5,10 @@ import type { BatchStream, LossRule } from '../stream/batch-stream.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
 import type { BatchReader, FeedItem, ReadBatch } from './batch-reader.js'
 
-/** Batches that a process holds at once: one is copied while the next one is made. */
+/** Batches that a process holds at once: it copies one while the next is made. */
 const LEASES = 2
 
-/** The batches of a rank out of an engine of this process, which it closes. */
+/** The batches of a rank from an engine in this process. Closes the engine. */
 export class EngineBatches implements BatchReader {
   readonly identity: FeedIdentity
   readonly #engine: FeedEngine
@@ -30,7 +30,7 @@ export class EngineBatches implements BatchReader {
     }
   }
 
-  /** Opens the rank's stream; closes the engine where that cannot be. */
+  /** Opens the rank's stream; closes the engine if that fails. */
   static async open(engine: FeedEngine, shape: StreamShape, onLoss: LossRule): Promise<EngineBatches> {
     return openOrClose(async (closers) => {
       closers.add(() => engine.close())

@@ -2,7 +2,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import type { FeedState } from '../plan/feed-state.js'
 
-/** The feed is dead or silent. `state` is where the reader was: `feed.seek(state)` goes on with the very next batch. */
+/** The feed is dead or silent. `state` is where the reader was: `feed.seek(state)` continues with the next batch. */
 export class FeedGone extends DscError {
   readonly state: FeedState
 

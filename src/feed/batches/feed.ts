@@ -5,31 +5,31 @@ import { FeedGone } from './feed-gone.js'
 
 /**
  * The batches of a rank. Iterating it gives one epoch; iterating again gives the next. When the feed dies, the
- * iteration throws an error with code FEED_GONE, whose `state` is what `state()` gives.
+ * iteration throws an error with code FEED_GONE, whose `state` equals `state()`.
  */
 export interface Feed extends AsyncIterable<readonly FeedItem[]>, AsyncDisposable {
   readonly stepsPerEpoch: number
-  /** Where the iteration is: behind the last batch that was handed out. */
+  /** Position of the iteration: directly after the last batch handed out. */
   state(): FeedState
-  /** Goes to where `state` was taken; the next iteration begins there. */
+  /** Returns to the position of `state`; the next iteration begins there. */
   seek(state: FeedState): void
   close(): Promise<void>
 }
 
 interface ReaderFeedOptions {
-  /** What states name. */
+  /** Dataset name recorded in states. */
   readonly dataset: string
   readonly signal: AbortSignal | undefined
 }
 
-/** The feed of a reader, which it closes. */
+/** The feed of a reader. Closes the reader. */
 export class ReaderFeed implements Feed {
   readonly #reader: BatchReader
   readonly #options: ReaderFeedOptions
   #epoch = 0
   #step = 0
   #isResuming = true
-  /** The newest iteration; undefined after a seek, which ends the one before. */
+  /** The newest iteration; undefined after a seek, which ends the previous one. */
   #pass: symbol | undefined
   #skipped: FeedState['skipped'] = []
   #closed: Promise<void> | undefined
@@ -68,7 +68,7 @@ export class ReaderFeed implements Feed {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<readonly FeedItem[]> {
-    if (!this.#isResuming && this.#step > 0) this.#enterNext() // a pass that was left early is over
+    if (!this.#isResuming && this.#step > 0) this.#enterNext() // a pass left early is over
     this.#isResuming = false
     const pass = Symbol('pass')
     this.#pass = pass
@@ -90,7 +90,7 @@ export class ReaderFeed implements Feed {
     return this.close()
   }
 
-  /** Whether an iteration goes on; false after a seek. Throws where another iteration has taken its place. */
+  /** Whether an iteration continues; false after a seek. Throws if another iteration has replaced it. */
   #goesOn(pass: symbol): boolean {
     if (this.#pass === undefined || this.#pass === pass) return this.#pass === pass
     throw new DscError('USAGE', 'another iteration of this feed has begun, which ended this one', {
@@ -110,7 +110,7 @@ export class ReaderFeed implements Feed {
     return batch
   }
 
-  /** Asks the reader; its failure gets the place where this iteration is. */
+  /** Asks the reader; adds the iteration's position to a FEED_GONE failure. */
   async #ask<T>(question: () => Promise<T>): Promise<T> {
     this.#options.signal?.throwIfAborted()
     try {

@@ -17,13 +17,13 @@ interface Setting {
   readonly nodeCount: number
   readonly batchSize: number
   readonly memoryBytes: number
-  /** Bytes of a sample. */
+  /** Size of a sample, in bytes. */
   readonly lengthOf: (sample: number) => number
 }
 
 /**
- * Seed 000 as its text reads. A sample that was used is gone when its room is needed, and what is left moves
- * together; so a sample can be stored as long as what is stored and not yet used leaves room for it.
+ * Follows the text of seed 000. Used samples are evicted when their room is needed, and the rest is compacted, so a
+ * sample can be stored while stored unused samples leave room for it.
  */
 function simulate(epochs: readonly (readonly number[])[], setting: Setting, spaceBytes: number): number[][] {
   const requests: number[][] = []
@@ -52,7 +52,7 @@ function simulate(epochs: readonly (readonly number[])[], setting: Setting, spac
   return requests
 }
 
-/** Storage nodes that answer later, and the last sample first. */
+/** Storage nodes that answer later, with the last sample first. */
 function openFeed(context: TestContext, setting: Setting) {
   const { sampleCount, nodeCount, lengthOf } = setting
   const builder = new SampleTableBuilder()
@@ -82,7 +82,7 @@ function openFeed(context: TestContext, setting: Setting) {
   return { engine, requests }
 }
 
-/** Reads two epochs as a client does that holds several batches; returns the order of each. */
+/** Reads two epochs like a client that holds several batches; returns the order of each. */
 async function readEpochs(engine: FeedEngine, { batchSize }: Setting): Promise<number[][]> {
   const stream = engine.openStream(
     { batchSize, world: 1, rank: 0, replicate: 1, last: 'uneven' },

@@ -34,7 +34,7 @@ async function open(
   return { engine, root }
 }
 
-/** Ids of one epoch; every byte of every sample is compared. */
+/** Returns the ids of one epoch, after comparing every byte of every sample. */
 async function readEpoch(
   engine: FeedEngine,
   stream: BatchStream,
@@ -199,7 +199,7 @@ test('a batch far ahead finds room, because samples that are needed last give wa
   const stream = engine.openStream(RANK, 0)
   const first = await stream.read(0, 0)
   stream.release(first)
-  await new Promise((resolve) => setTimeout(resolve, 100)) // until prefetching has filled what it may
+  await new Promise((resolve) => setTimeout(resolve, 100)) // until prefetching has filled all it may
   for (const step of [20, 12, 3]) {
     const batch = await stream.read(0, step)
     assert.deepEqual(

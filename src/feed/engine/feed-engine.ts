@@ -30,25 +30,25 @@ import { RequestSizing, type RequestSizingOptions } from './request-sizing.js'
 
 interface FeedEngineOptions extends RequestSizingOptions {
   readonly source: SampleSource
-  /** What states are compared by where the table has no fingerprint. */
+  /** Compared between states if the table has no fingerprint. */
   readonly listing?: string | undefined
-  /** Files that clients map; the arena then holds nothing. */
+  /** Files that clients map; the arena then stays empty. */
   readonly mapped?: MappedSamples | undefined
   readonly pool: ReaderPool
   readonly arenaFile: ArenaFile
   readonly seed: number
-  /** The epoch that is read first. Default 0. */
+  /** The first epoch to read. Default 0. */
   readonly firstEpoch?: number | undefined
   readonly orderKind: OrderKind
   /** For orders through groups. */
   readonly groups?: SampleGroups | undefined
-  /** The parts of the samples and how often an epoch visits them; absent: every sample once. */
+  /** The parts of the samples and how often an epoch visits them; without it, every sample once. */
   readonly mix?: readonly MixPart[] | undefined
   readonly eviction: EvictionMode
   /** Whether samples are kept for the next epoch (seed 001). */
   readonly isCarrying: boolean
   readonly nowMs: () => number
-  /** A sample without room fails after this long. Default 10 s. */
+  /** How long a sample waits for room before it fails. Default 10 s. */
   readonly roomTimeoutMs?: number | undefined
 }
 
@@ -60,11 +60,11 @@ export interface StreamShape extends Omit<RankOptions, 'sampleCount'> {
 /** A rank of this machine. */
 interface EngineRank {
   readonly items: RankItems
-  /** Batches that its clients may hold at once. */
+  /** Number of batches that its clients may hold at once. */
   leases: number
 }
 
-/** The one owner of the memory of a training node: streams of batches, one per rank, over one arena. */
+/** The sole owner of a training node's feed memory: streams of batches, one per rank, over one arena. */
 export class FeedEngine {
   readonly source: MeteredSource
   readonly arena: SampleArena
@@ -102,17 +102,17 @@ export class FeedEngine {
     this.#settings = this.#prefetchSettings()
   }
 
-  /** Undefined: samples lie in the arena. */
+  /** Undefined if samples lie in the arena. */
   get mapped(): MappedSamples | undefined {
     return this.#options.mapped
   }
 
-  /** What samples may take: in the arena, or read ahead in the kernel's memory. Bytes. */
+  /** Memory for samples, in the arena or read ahead in the kernel's memory. Bytes. */
   get memoryBytes(): number {
     return this.#options.mapped?.touch.memoryBytes ?? this.arena.file.bytes
   }
 
-  /** Copies a sample of a leased batch to `target`, which has its length. */
+  /** Copies a sample of a leased batch to `target`, which must have the sample's length. */
   readSample(batch: LeasedBatch, place: number, target: Uint8Array): void {
     if (this.mapped) this.mapped.files.read(batch.slots[place]!.sample, target)
     else this.arena.file.read(target, batch.offsets[place]!)
@@ -130,18 +130,18 @@ export class FeedEngine {
     return this.#options.orderKind
   }
 
-  /** What states record of the samples that it feeds. */
+  /** Identity of the samples, as states record it. */
   get samplesIdentity(): Pick<FeedState, 'fingerprint' | 'listing'> {
     return { fingerprint: this.table.fingerprint || null, listing: this.#options.listing ?? null }
   }
 
-  /** As states record it. */
+  /** The mix as states record it. */
   get mix(): FeedState['mix'] {
     const { mix } = this.#options
     return mix ? Object.fromEntries(mix.map(({ name, times }) => [name, times])) : null
   }
 
-  /** Samples that an epoch visits, each visit counted. */
+  /** Number of samples that an epoch visits, counting every visit. */
   get positionCount(): number {
     return this.#options.mix ? countMixed(this.#options.mix) : this.table.count
   }
@@ -161,12 +161,12 @@ export class FeedEngine {
     return { current, next: carry.heldBytes() - current }
   }
 
-  /** Resolves when the first batch need not wait for the order of the samples. */
+  /** Resolves when the first batch no longer has to wait for the order of the samples. */
   ready(): Promise<void> {
     return this.#epochs.ready()
   }
 
-  /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
+  /** Opens the stream of a rank. `leases`: number of batches that its clients may hold at once. */
   openStream({ assign = 'fixed', ...rank }: StreamShape, leases: number): BatchStream {
     const sequence = planRankSequence({ ...rank, sampleCount: this.positionCount })
     const isEachOnce = !this.#options.mix?.some(({ times }) => times !== 1)
@@ -189,7 +189,7 @@ export class FeedEngine {
     return stream
   }
 
-  /** Makes room for clients of the stream that hold up to `leases` batches. */
+  /** Makes room for clients of the stream to hold up to `leases` batches. */
   allowLeases(stream: BatchStream, leases: number): void {
     const rank = this.#ranks.get(stream)
     if (!rank || rank.leases >= leases) return
@@ -202,7 +202,7 @@ export class FeedEngine {
     this.#remove(stream)
   }
 
-  /** Has `close` end something else at the end, in the order of these calls. */
+  /** Adds something for `close` to end last, in the order of these calls. */
   onClose(closer: () => Promise<void>): void {
     this.#closers.push(closer)
   }
@@ -223,7 +223,7 @@ export class FeedEngine {
   #add(stream: BatchStream, rank: EngineRank): void {
     this.#ranks.set(stream, rank)
     this.#epochs.join(rank.items)
-    if (this.mapped) return // nothing of it lies in the arena
+    if (this.mapped) return // its samples do not lie in the arena
     this.arena.share(this.#planBudget())
     const { isFeasible, leastBytes } = this.budget
     if (!isFeasible) {
@@ -246,13 +246,13 @@ export class FeedEngine {
     this.arena.share(this.#planBudget())
   }
 
-  /** Learns from an answer what requests cost. */
+  /** Learns the cost of requests from an answer. */
   #learn(timing: RequestTiming): void {
     this.sizing.add(timing)
     if (!this.sizing.fit(this.#epochs.lowest)) return
     const { carryBytes } = this.budget
     this.arena.share(this.#planBudget())
-    // More room counts from the next epoch on: what this one has given up is gone.
+    // More room counts from the next epoch on: samples that this one gave up are gone.
     this.#epochs.replanPrefixes({ isLater: this.budget.carryBytes >= carryBytes })
   }
 
@@ -273,7 +273,7 @@ export class FeedEngine {
     })
   }
 
-  /** What streams go by; follows the budget and what is measured. */
+  /** The settings that streams follow; they track the budget and the measurements. */
   #prefetchSettings(): PrefetchSettings {
     const { isConformance, k } = this.#options
     const { arena, sizing, table } = this

@@ -27,15 +27,15 @@ test('beside its arena a feed takes at most 64 bytes a sample and 100 MiB, howev
   const { stepsPerEpoch } = stream.sequence
   for (let at = 0; at < 1.2 * stepsPerEpoch; at++) {
     stream.release(await stream.read(Math.floor(at / stepsPerEpoch), at % stepsPerEpoch))
-    await setImmediate() // as between the questions of a client
+    await setImmediate() // as between a client's requests
   }
-  // Neither the arena, which is a file in memory, nor pages of the program, which processes share.
+  // Counts neither the arena, which is a file in memory, nor pages of the program, which processes share.
   const anonymousKib = Number(/RssAnon:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))![1])
   const allowedBytes = 64 * SAMPLES + 100 * MIB
   assert.ok(anonymousKib * 1024 <= allowedBytes, `${anonymousKib >> 10} of ${allowedBytes / MIB} MiB`)
 })
 
-/** Lines of sixty bytes, some thousands at a time: what they take here must not be taken for the feed's. */
+/** Writes lines of sixty bytes, some thousands at a time, so that its memory does not count as the feed's. */
 function writeSamples(path: string): void {
   const lines = Buffer.alloc(60 * 6000, 'a sample of sixty bytes, '.padEnd(59, '.').concat('\n'))
   for (let done = 0; done < SAMPLES; done += 6000) appendFileSync(path, lines)

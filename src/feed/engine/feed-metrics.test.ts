@@ -64,7 +64,7 @@ async function readEpochs(context: TestContext, settings: FeedSettings, epochs: 
 
 test('requests are counted per node, with their durations in classes that add up', async (context) => {
   const { stream, metrics } = await readEpochs(context, { memoryBytes: 2 ** 20, isCarrying: false }, 2)
-  await sleep(50) // until what was asked for ahead is there
+  await sleep(50) // until everything requested ahead has arrived
   const value = metrics()
   const counts = [0, 1].map((node) => value(`request_seconds_count{node="${node}"}`))
   assert.equal(counts[0]! + counts[1]!, stream.counts.requests)
@@ -122,7 +122,7 @@ test('each family of metrics stands together under its type, as Prometheus wants
 
 test('what clients hold, what is ready and what is kept for the next epoch is shown as it is', async (context) => {
   const { stream, held, metrics } = await readEpochs(context, { memoryBytes: 120_000 }, 2)
-  /** What is being carried to Cache_next is leased until it is there. */
+  /** Samples being copied to Cache_next stay leased until they are there. */
   const settle = async (leasedBytes: number) => {
     for (let tries = 0; metrics()('arena_leased_bytes') !== leasedBytes && tries < 200; tries++)
       await sleep(5)

@@ -10,7 +10,7 @@ import { K_ORIGINS } from './request-sizing.js'
 /** The name of a family of FEED_METRICS. */
 export type FeedMetric = keyof typeof FEED_METRICS
 
-/** Every family of metrics that a feed shows, without its `dsc_feed_`, and what it says. */
+/** Every metric family of a feed, without the prefix `dsc_feed_`, and its help text. */
 export const FEED_METRICS = {
   uptime_seconds: 'time since the feed began',
   samples: 'samples of the dataset',
@@ -68,7 +68,7 @@ export const FEED_METRICS = {
   readonly [Name in keyof LadderCounters as `${Name}_total`]: string
 }
 
-/** A rank, and who reads it. */
+/** A rank and its readers. */
 export interface MeteredRank {
   readonly rank: number
   readonly stream: BatchStream
@@ -76,7 +76,7 @@ export interface MeteredRank {
   readonly skipped: number
 }
 
-/** Of what the metrics of a feed are made. */
+/** Input for the metrics of a feed. */
 export interface MetricsInput {
   readonly engine: FeedEngine
   readonly ranks: readonly MeteredRank[]
@@ -133,7 +133,7 @@ class MetricRows {
   }
 }
 
-/** What Prometheus calls it. */
+/** The Prometheus type of a family. */
 export function typeOfFeedMetric(family: string): 'histogram' | 'counter' | 'gauge' {
   if (family === 'request_seconds') return 'histogram'
   return family.endsWith('_total') ? 'counter' : 'gauge'
@@ -173,7 +173,7 @@ function addArena(rows: MetricRows, { arena, carryBytesHeld }: FeedEngine): void
   rows.add('arena_copied_bytes_total', counts.copiedBytes)
 }
 
-/** `reader` counts the loaders of one rank from 0; the first has no label of its own. */
+/** `reader` numbers the loaders of one rank from 0; the first has no label for it. */
 function addRank(rows: MetricRows, { rank, stream, clients, skipped }: MeteredRank, reader: number): void {
   const label = { rank: String(rank), ...(reader > 0 ? { reader: String(reader) } : {}) }
   const { meter, counts } = stream

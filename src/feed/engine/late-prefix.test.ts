@@ -9,7 +9,7 @@ import { FeedEngine } from './feed-engine.js'
 const COUNT = 640
 const BATCH = 16
 
-/** A feed of samples that come at once; what an epoch keeps is found out when `tell` is called. */
+/** A feed whose samples arrive at once. It learns which samples an epoch keeps when `tell` is called. */
 function open(context: TestContext) {
   const samples = new SampleTableBuilder()
   for (let i = 0; i < COUNT; i++) samples.add({ name: `${i}`, file: 0, offset: 0, length: 60, crc32: 0 })

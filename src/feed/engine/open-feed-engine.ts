@@ -13,12 +13,12 @@ import { WaitingReaders } from '../threads/reader-pool.js'
 import { FeedEngine } from './feed-engine.js'
 import type { FeedSettings } from './feed-settings.js'
 
-/** Starts the threads that a feed with these settings will read with. */
+/** Starts the reader threads for a feed with these settings. */
 export function startReaders({ threads }: Pick<FeedSettings, 'threads'>): WaitingReaders {
   return new WaitingReaders(Math.max(1, threads ?? Math.min(4, availableParallelism())))
 }
 
-/** Opens a feed without clients: its arena and its source. `readers`: its threads, of `startReaders`. */
+/** Opens a feed without clients: its arena and its source. `readers`: its threads, from `startReaders`. */
 export function openFeedEngine(
   supply: SampleSupply,
   settings: FeedSettings,
@@ -65,7 +65,7 @@ export function openFeedEngine(
   })
 }
 
-/** The files that clients map; undefined where samples go through the feed's memory. */
+/** Files that clients map; undefined if samples go through the feed's memory. */
 function findHeldFiles(
   { folder, isWhole }: SampleSupply,
   { isMapping = true, isConformance }: FeedSettings,
@@ -74,7 +74,7 @@ function findHeldFiles(
   return HeldFiles.find(folder.root, folder.table)
 }
 
-/** Throws USAGE for an order through groups of samples that are in none. */
+/** Throws USAGE for an order through groups if the samples have none. */
 function findOrderKind({ table, groups, ...supply }: SampleSupply, settings: FeedSettings): OrderKind {
   const { order } = settings
   const mix = supply.mix ?? settings.mix

@@ -5,20 +5,23 @@ interface Alarm {
   readonly ring: () => void
 }
 
-/** Time that passes only when nothing is left to do at this moment: what sleeps by it takes no time really. */
+/** Simulated time: it advances only when no work is left at this moment, so sleeping takes no real time. */
 export class RehearsalClock {
   readonly #alarms: Alarm[] = []
   readonly #isWorking: () => boolean
   readonly #onPass: (fromMs: number, toMs: number) => void
   #nowMs = 0
 
-  /** `isWorking` says whether something is under way that takes real time; `onPass` hears of each stretch that passes. */
+  /**
+   * `isWorking` tells whether work is going on that takes real time; `onPass` receives each stretch of time that
+   * passes.
+   */
   constructor(isWorking: () => boolean, onPass: (fromMs: number, toMs: number) => void) {
     this.#isWorking = isWorking
     this.#onPass = onPass
   }
 
-  /** Since the rehearsal began, ms. */
+  /** Time since the simulation began, in ms. */
   get nowMs(): number {
     return this.#nowMs
   }
@@ -28,7 +31,7 @@ export class RehearsalClock {
     return new Promise((resolve) => void this.#alarms.push({ atMs: this.#nowMs + ms, ring: resolve }))
   }
 
-  /** Lets time pass until `work` is done. Rejects as it does, or when it waits for nothing that will ever come. */
+  /** Advances time until `work` is done. Rejects when `work` does, or when it waits for something that never comes. */
   async runUntil(work: Promise<unknown>): Promise<void> {
     let isDone = false
     const done = work.finally(() => {
@@ -38,7 +41,7 @@ export class RehearsalClock {
     for (;;) {
       do await nextTurn()
       while (this.#isWorking())
-      await nextTurn() // what a thread has just answered is acted upon
+      await nextTurn() // lets code react to a thread's latest answer
       if (isDone) break
       if (!this.#isWorking()) this.#pass()
     }

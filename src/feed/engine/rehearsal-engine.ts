@@ -6,7 +6,7 @@ import type { BatchStream } from '../stream/batch-stream.js'
 import { openReaderPool, type ReaderPool } from '../threads/reader-pool.js'
 import { FeedEngine } from './feed-engine.js'
 
-/** A feed without bytes, and its streams: one per rank of `plan`, which are taken to be the whole job. */
+/** A feed without bytes and its streams, one per rank of `plan`. These ranks count as the whole job. */
 interface RehearsalEngine {
   readonly streams: readonly BatchStream[]
   /** Whether a thread is making an order. */
@@ -14,10 +14,10 @@ interface RehearsalEngine {
   close(): Promise<void>
 }
 
-/** Longer than any rehearsal; an eighth of it is still a time that a timer can wait. */
+/** Longer than any simulation; an eighth of it is still a valid timer delay. */
 const NEVER_MS = 1e10
 
-/** Opens a feed that decides as a real one and moves nothing. `source` writes no byte, either. */
+/** Opens a feed that decides like a real one but moves nothing. `source` writes no bytes, either. */
 export function openRehearsalEngine(
   source: SampleSource,
   { memoryBytes, k, requestBytes, ranks }: ArenaBudgetOptions,

@@ -28,7 +28,9 @@ before(async (context) => {
   folders = { plain: await index('plain'), tar: await index('tar'), large: await index('large') }
 })
 
-/** Requests and kept samples of two epochs of a feed that reads a folder, as far as it has gone by itself. */
+/**
+ * Returns requests and kept samples of two epochs of a feed that reads a folder, running as far as it can by itself.
+ */
 async function runFeed(folder: SampleFolder, { memoryBytes, k, requestBytes, ranks }: ArenaBudgetOptions) {
   const engine = openFeedEngine(folderSupply(folder), { memoryBytes, k, requestBytes, threads: 1, seed: 0 })
   try {
@@ -50,7 +52,7 @@ async function runEpoch(engine: FeedEngine, streams: readonly BatchStream[], epo
     const batches = await Promise.all(streams.map((stream) => stream.read(epoch, step)))
     for (const [rank, stream] of streams.entries()) stream.release(batches[rank]!)
     do
-      await nextTurn() // storage keeps up, and so do the copies to Cache_next
+      await nextTurn() // lets storage and the copies to Cache_next keep up
     while (engine.source.meters[0]!.requests < sum('requests') || streams.some((each) => each.isGivingBack))
   }
   return { requests: sum('requests'), kept: sum('kept') }

@@ -7,8 +7,8 @@ import type { BatchStream } from '../stream/batch-stream.js'
 import { openRehearsalEngine } from './rehearsal-engine.js'
 
 /**
- * Runs two epochs of a feed without a byte: the decisions are those of a real one, storage answers at once, and
- * training takes its next batch when every answer is there. The ranks of `plan` are taken to be the whole job.
+ * Simulates two epochs of a feed without bytes. It decides like a real feed, storage answers at once, and training
+ * takes its next batch when every answer has arrived. The ranks of `plan` count as the whole job.
  */
 export async function rehearseFeed(table: SampleTable, plan: ArenaBudgetOptions): Promise<Rehearsal> {
   const source = new EmptySource(table, plan.nodeCount)
@@ -24,7 +24,7 @@ export async function rehearseFeed(table: SampleTable, plan: ArenaBudgetOptions)
   }
 }
 
-/** What there is to count at the end of `epoch`. */
+/** Returns the counts at the end of `epoch`. */
 async function rehearseEpoch(
   streams: readonly BatchStream[],
   source: EmptySource,
@@ -42,7 +42,7 @@ async function rehearseEpoch(
   }
 }
 
-/** Storage that gives every sample at once, and none of its bytes. */
+/** Storage that delivers every sample at once, without its bytes. */
 class EmptySource implements SampleSource {
   readonly layout = 'full'
   readonly origin = 'local'
@@ -55,7 +55,7 @@ class EmptySource implements SampleSource {
     this.nodeCount = nodeCount
   }
 
-  /** Whether a request is on its way. */
+  /** Whether a request is in flight. */
   get isAsked(): boolean {
     return this.#asked > 0
   }

@@ -11,7 +11,7 @@ import { rehearseStall } from './rehearse-stall.js'
 const MIB = 2 ** 20
 const BATCH = 32
 const STEP_MS = 20
-/** A step takes 16,000 bytes a ms. */
+/** A step takes 16,000 bytes per ms. */
 const SAMPLE_BYTES = 10_000
 const COUNT = 1600
 
@@ -51,7 +51,8 @@ const ENOUGH = 8 * MIB
 const far: Row = { name: 'far', memory: ENOUGH, k: 16, fixedMs: 60, bytesPerMs: 1e6 }
 const slow: Row = { name: 'slow', memory: ENOUGH, fixedMs: 5, bytesPerMs: 4000 }
 
-// What follows from the numbers alone (scripts/bench/feed-stall.mjs compares with runs); steps in which nothing is read, for it was kept, take no longer.
+// Expected from the numbers alone (scripts/bench/feed-stall.mjs compares with runs). Steps without reads, because all
+// was kept, take no longer.
 for (const { row, readMs, cause } of [
   { row: { ...slow, name: 'a node faster than training', bytesPerMs: 1e6 }, readMs: STEP_MS, cause: 'none' },
   { row: { ...slow, name: 'a node with a quarter of the rate' }, readMs: 80, cause: 'rate' },
@@ -64,7 +65,7 @@ for (const { row, readMs, cause } of [
     const waitMs = (1 - later.kept / COUNT) * (readMs - STEP_MS)
     const { stallShare, cause: found } = await rehearse(row)
     const expected = waitMs / (STEP_MS + waitMs)
-    // What is asked for while kept samples are used up comes for nothing.
+    // Requests made while kept samples are used up come for free.
     assert.ok(
       stallShare < expected + 0.01 && stallShare > expected - 0.07,
       `${stallShare} instead of ${expected}`,

@@ -7,15 +7,15 @@ import type { BatchStream } from '../stream/batch-stream.js'
 import { RehearsalClock } from './rehearsal-clock.js'
 import { openRehearsalEngine } from './rehearsal-engine.js'
 
-/** How fast training takes a batch, and how fast nodes answer. */
+/** How fast training takes batches, and how fast nodes answer. */
 interface Pace {
   readonly stepMs: number
   readonly cost: RequestCost
 }
 
 /**
- * Runs two epochs of a feed against a clock that only passes when all wait: nodes answer after t0 and send their
- * requests one after the other at B, each trainer takes a batch, keeps it for a step and gives it back. Says how much
+ * Simulates two epochs of a feed against a clock that advances only while everything waits. Nodes answer after t0 and
+ * send their requests in turn at B. Each trainer takes a batch, holds it for a step and gives it back. Returns how much
  * of the second epoch the trainers wait.
  */
 export async function rehearseStall(
@@ -28,7 +28,7 @@ export async function rehearseStall(
     () => engine.isOrdering() || engine.streams.some(({ isGivingBack }) => isGivingBack),
     (fromMs, toMs) => wait.pass(toMs - fromMs),
   )
-  // Eight slices a batch are enough to see samples come one after the other.
+  // Eight slices a batch are enough to let samples arrive one after the other.
   const slice = Math.max(1, Math.floor((plan.ranks[0]?.batchSize ?? 1) / 8))
   const source = new PacedSource(table, plan.nodeCount, { cost, clock, slice })
   const engine = openRehearsalEngine(source, plan, () => clock.nowMs)
@@ -43,7 +43,7 @@ export async function rehearseStall(
   }
 }
 
-/** The share of the second epoch in which one trainer waits, 0–1. */
+/** Runs one trainer; returns the share of the second epoch that it waits, 0–1. */
 async function train(
   stream: BatchStream,
   { stepMs, clock, wait }: { stepMs: number; clock: RehearsalClock; wait: WaitMeter },
@@ -68,9 +68,9 @@ async function train(
   return waitedMs / (clock.nowMs - begunMs)
 }
 
-/** What nodes do while trainers wait. */
+/** Measures what nodes do while trainers wait. */
 class WaitMeter {
-  /** Trainers that wait now. */
+  /** Number of trainers that wait now. */
   waiting = 0
   readonly #isSending: () => boolean
   #waitedMs = 0
@@ -80,7 +80,7 @@ class WaitMeter {
     this.#isSending = isSending
   }
 
-  /** `rate` where a node was sending for most of the time that trainers waited: asking earlier would not help. */
+  /** `rate` if a node was sending for most of the time that trainers waited: asking earlier would not help. */
   get cause(): 'rate' | 'latency' {
     return this.#sentMs * 2 > this.#waitedMs ? 'rate' : 'latency'
   }
@@ -95,18 +95,18 @@ class WaitMeter {
 interface PacedOptions {
   readonly cost: RequestCost
   readonly clock: RehearsalClock
-  /** Samples that arrive at a time. */
+  /** Number of samples that arrive at a time. */
   readonly slice: number
 }
 
-/** Nodes that hold every sample, and send none of its bytes. */
+/** Nodes that hold every sample, but send none of the bytes. */
 class PacedSource implements SampleSource {
   readonly layout = 'full'
   readonly origin = 'peer'
   readonly table: SampleTable
   readonly nodeCount: number
   readonly #options: PacedOptions
-  /** When each node has sent what it was asked for so far. */
+  /** For each node, when it has sent everything requested so far. */
   readonly #freeAtMs: number[]
 
   constructor(table: SampleTable, nodeCount: number, options: PacedOptions) {

@@ -4,7 +4,7 @@ import { DEFAULT_REQUEST_BYTES, type RequestTiming } from '../plan/request-cost.
 import { RequestSizing } from './request-sizing.js'
 
 const base = { k: 'auto', requestBytes: undefined, isConformance: false } as const
-/** t0 = 10 ms and 1 MB a ms: 16 MiB and more are wanted. */
+/** t0 = 10 ms and 1 MB per ms: 16 MiB and more are wanted. */
 const far: RequestTiming = {
   askedAtMs: 0,
   silentSinceMs: 0,
@@ -13,7 +13,7 @@ const far: RequestTiming = {
   firstBytes: 250_000,
   bytes: 4_250_000,
 }
-/** t0 = 0.1 ms: less than 4 MiB would be enough. */
+/** t0 = 0.1 ms: less than 4 MiB would do. */
 const near = { ...far, firstAtMs: 0.35, lastAtMs: 4.35 }
 
 test('requests take 4 MiB until their cost is known, then what it asks for, once an epoch at most', () => {

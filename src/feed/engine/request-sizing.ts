@@ -7,26 +7,26 @@ import {
 import { RequestCostMeter } from './request-cost-meter.js'
 
 /**
- * Where k comes from. given: from --k · request: from the bytes per request that were given ·
- * size: from 4 MiB per request, as long as nothing is measured · measured: from what requests cost.
+ * Where k comes from. given: from --k · request: from the given bytes per request · size: from 4 MiB per request, until
+ * measured · measured: from the measured cost of requests.
  */
 export const K_ORIGINS = ['given', 'request', 'size', 'measured'] as const
 type KOrigin = (typeof K_ORIGINS)[number]
 
-/** How many samples a request asks for. */
+/** Number of samples per request. */
 export interface RequestSizingOptions {
-  /** Samples per request; 'auto' by bytes. */
+  /** Samples per request; 'auto' derives it from bytes. */
   readonly k: number | 'auto'
-  /** Bytes per request that `auto` aims for; undefined: by what requests are measured to cost. */
+  /** Bytes per request that `auto` aims for; undefined: from the measured cost of requests. */
   readonly requestBytes: number | undefined
-  /** The seeds to the letter: asks on a miss only, one request at a time, one sample after the other. */
+  /** Follows the seeds to the letter: asks only on a miss, one request at a time, one sample after the other. */
   readonly isConformance: boolean
 }
 
-/** Requests change in size when another one is better by this factor. */
+/** The request size changes only when another one is better by this factor. */
 const WORTH_CHANGING = 1.25
 
-/** How large requests are, and why. */
+/** The size of requests and the reason for it. */
 export class RequestSizing {
   readonly #meter = new RequestCostMeter()
   readonly #isFixed: boolean
@@ -44,12 +44,12 @@ export class RequestSizing {
     return this.#from
   }
 
-  /** What a request may hold, and k = 'auto' aims for. */
+  /** Maximum bytes of a request, and the target of k = 'auto'. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Measured; undefined until enough is known. */
+  /** Measured cost; undefined until enough is known. */
   cost(): RequestCost | undefined {
     return this.#meter.cost()
   }
@@ -59,8 +59,8 @@ export class RequestSizing {
   }
 
   /**
-   * Fits the size to what is measured, once for each `epoch` at most: what is kept for the next one need not follow
-   * every measurement. Returns whether the size is another one now.
+   * Fits the size to the measurements, at most once per `epoch`, so that samples kept for the next one need not follow
+   * every measurement. Returns whether the size changed.
    */
   fit(epoch: number): boolean {
     if (this.#isFixed || this.#fittedEpoch >= epoch) return false

@@ -3,8 +3,8 @@ import { isInPrefix, type Prefix } from '../plan/prefix.js'
 import { KeptSamples } from './kept-samples.js'
 
 /**
- * Cache_next of seed 001, by epoch: the entries of the running epoch are its curList, those of the epoch after it
- * its nexList. A sample is wanted for an epoch when it is in the prefix of that epoch's order.
+ * Cache_next of seed 001, by epoch: entries of the running epoch are its curList, those of the next epoch its nexList.
+ * A sample is wanted for an epoch if it is in the prefix of that epoch's order.
  */
 export class CarryOver {
   readonly #extents: ArenaExtents
@@ -12,30 +12,30 @@ export class CarryOver {
   /** Epochs whose first prefix is being made. */
   readonly #awaited = new Set<number>()
   readonly #lists = new Map<number, KeptSamples>()
-  /** Lists of past epochs, as long as there is something in them. */
+  /** Non-empty lists of past epochs. */
   #past: KeptSamples[] = []
 
   constructor(extents: ArenaExtents) {
     this.#extents = extents
   }
 
-  /** Says which samples the first part of `epoch` consists of. `isWanted` is false for epochs never told of. */
+  /** Sets the prefix of `epoch`, the samples of its first part. `isWanted` is false for epochs without one. */
   setPrefix(epoch: number, prefix: Prefix): void {
     this.#awaited.delete(epoch)
     this.#prefixes.set(epoch, prefix)
   }
 
-  /** Says that the prefix of `epoch` will be told. */
+  /** Announces a prefix for `epoch`. */
   expectPrefix(epoch: number): void {
     if (!this.#prefixes.has(epoch)) this.#awaited.add(epoch)
   }
 
-  /** Says that it will not be told after all. */
+  /** Withdraws the announced prefix. */
   giveUpPrefix(epoch: number): void {
     this.#awaited.delete(epoch)
   }
 
-  /** Whether it is not yet known what is kept for `epoch`. */
+  /** Whether the samples to keep for `epoch` are still unknown. */
   isAwaited(epoch: number): boolean {
     return this.#awaited.has(epoch)
   }
@@ -70,7 +70,7 @@ export class CarryOver {
     return this.#lists.get(epoch)?.take(sample)
   }
 
-  /** Forgets epochs before `epoch`. What nobody used of them is there to be taken from then on. */
+  /** Forgets epochs before `epoch`. From then on, `takeUnused` can take their unused samples. */
   forgetBefore(epoch: number): void {
     for (const [old, list] of this.#lists) {
       if (old >= epoch) continue
@@ -81,7 +81,7 @@ export class CarryOver {
     for (const old of this.#prefixes.keys()) if (old < epoch) this.#prefixes.delete(old)
   }
 
-  /** Takes what nobody used of past epochs, as much as is in the next `places` places of each of their lists. */
+  /** Takes unused samples of past epochs from the next `places` places of each of their lists. */
   takeUnused(places: number): Extent[] {
     const unused = this.#past.flatMap((list) => (list.size > 0 ? list.takeNext(places) : []))
     this.#past = this.#past.filter(({ size }) => size > 0)
@@ -96,7 +96,7 @@ export class CarryOver {
     return this.#lists.get(epoch)?.bytes ?? 0
   }
 
-  /** Bytes of all lists, those of past epochs that nobody used among them. */
+  /** Bytes of all lists, including unused samples of past epochs. */
   heldBytes(): number {
     let bytes = 0
     for (const list of this.#lists.values()) bytes += list.bytes

@@ -14,7 +14,7 @@ const KEPT = 250
 const SEED = 7
 const orderOf = (epoch: number) => [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch })]
 
-/** What is asked of reader threads, which answer only as long as `isAnswering`. */
+/** Records jobs for reader threads, which answer only while `isAnswering`. */
 class WatchedPool implements ReaderPool {
   readonly jobs: string[] = []
   isAnswering = true
@@ -25,12 +25,12 @@ class WatchedPool implements ReaderPool {
     assert.ok(job.kind === 'shuffle' || job.kind === 'prefix')
     this.jobs.push(`${job.kind} ${job.kind === 'shuffle' ? job.epoch : job.visits.epoch}`)
     const answer = this.#pool.run(job)
-    answer.catch(() => {}) // it is closed
+    answer.catch(() => {}) // the pool is closed
     this.#running.add(answer)
     return this.isAnswering ? answer : new Promise<never>(() => {})
   }
 
-  /** Everything that was asked for, and what that led to, has been answered. */
+  /** Resolves when all jobs, and the jobs they led to, have been answered. */
   async rest(): Promise<void> {
     for (let known = -1; known !== this.#running.size; await nextTurn()) {
       known = this.#running.size
@@ -64,7 +64,7 @@ function open(context: TestContext, { isCarrying = true, carryBytes = 64 * KEPT,
   return { pool, epochs, items, arena }
 }
 
-/** The samples of `epoch` that are kept for it, in its order. */
+/** Returns the samples kept for `epoch`, in its order. */
 const keptFor = (epochs: Epochs, epoch: number) =>
   orderOf(epoch).filter((sample) => epochs.carry.isWanted(epoch, sample))
 

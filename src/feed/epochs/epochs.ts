@@ -15,24 +15,24 @@ interface EpochsOptions {
   readonly lengths: Uint32Array
   /** Whether samples are kept for the next epoch (seed 001). */
   readonly isCarrying: boolean
-  /** The epoch that is read first, as far as is known. Default 0. */
+  /** The first epoch to read, if known. Default 0. */
   readonly firstEpoch?: number | undefined
 }
 
-/** Places of a list of past samples that are looked at per batch: 0.1 ms, or 3 ms where each has a sample. */
+/** Places of a past list to check per batch: 0.1 ms, or 3 ms if each has a sample. */
 const PLACES_AT_ONCE = 2 ** 16
 
 /**
- * Which epochs the ranks of this machine are in. What an epoch needs before its first batch is made while the one
- * before it runs, and not by the feed's thread: its order, and which samples it keeps for the epoch after it.
+ * Tracks which epochs the ranks of this machine are in. While one epoch runs, other threads than the feed's prepare
+ * what the next needs before its first batch: its order, and which samples it keeps for the epoch after it.
  */
 export class Epochs {
   readonly carry: CarryOver
   readonly orders: OrderBook
   readonly #options: EpochsOptions
-  /** Rank → its epoch; −1 before it has read. */
+  /** Rank → its epoch; −1 before its first read. */
   readonly #ranks = new Map<RankItems, number>()
-  /** The prefixes that are being made, or are there, by epoch. */
+  /** Prefixes made or being made, by epoch. */
   readonly #prefixes = new Map<number, Promise<void>>()
   #lowest = 0
 
@@ -40,10 +40,10 @@ export class Epochs {
     this.#options = options
     this.orders = options.orders
     this.carry = new CarryOver(options.arena.space.extents)
-    void this.ready().catch(() => {}) // who waits for it hears why
+    void this.ready().catch(() => {}) // callers that wait for it get the reason
   }
 
-  /** The first epoch of which anything is kept. */
+  /** The oldest epoch with anything kept. */
   get lowest(): number {
     return this.#lowest
   }
@@ -56,13 +56,15 @@ export class Epochs {
     this.#ranks.delete(items)
   }
 
-  /** Resolves when what the first batch of a feed needs is there. */
+  /** Resolves when everything the first batch of a feed needs is ready. */
   async ready(): Promise<void> {
     const { firstEpoch = 0, isCarrying } = this.#options
     await Promise.all([this.orders.get(firstEpoch), ...(isCarrying ? [this.orders.get(firstEpoch + 1)] : [])])
   }
 
-  /** Resolves when it is known what `epoch` keeps for the one after it; undefined when it is, or none is kept. */
+  /**
+   * Resolves when it is known which samples `epoch` keeps for the next; undefined if it already is, or none are kept.
+   */
   whenKeptIsKnown(epoch: number): Promise<void> | undefined {
     const next = epoch + 1
     const isKnown = !this.#options.isCarrying || next < this.#lowest || this.carry.hasPrefix(next)
@@ -70,8 +72,8 @@ export class Epochs {
   }
 
   /**
-   * Says that a rank reads `epoch` now. Resolves when its order is there; undefined when it is. What it keeps for the
-   * next one need not be known before its first batch is given back.
+   * Records that a rank reads `epoch` now. Resolves when its order is ready; undefined if it already is. Which samples
+   * it keeps for the next epoch need not be known before its first batch is given back.
    */
   enter(items: RankItems, epoch: number): Promise<void> | undefined {
     const { orders } = this
@@ -88,14 +90,14 @@ export class Epochs {
     return needed
   }
 
-  /** For who finds no room: gives back all that nobody used of past epochs. Returns whether there was any. */
+  /** Frees every unused sample of past epochs; call it when the arena is full. Returns whether there were any. */
   freeAllUnused(): boolean {
     return this.#freeUnused(Number.POSITIVE_INFINITY)
   }
 
   /**
    * Fits prefixes to the room that Cache_next has now: those of the epochs that ranks keep samples for, and of all
-   * after them; with `isLater` only of those after.
+   * later ones. With `isLater`, only the later ones.
    */
   replanPrefixes({ isLater = false } = {}): void {
     const epochs = [...this.#ranks.values()].filter((each) => each >= 0)
@@ -103,7 +105,7 @@ export class Epochs {
     for (const epoch of this.#prefixes.keys()) if (epoch >= first) this.#makePrefix(epoch)
   }
 
-  /** A rank that has stopped must not keep orders and samples of past epochs for ever: it reads them again. */
+  /** A stopped rank must not hold orders and samples of past epochs forever: it reads them again. */
   #forgetPast(): void {
     const { orders } = this
     const epochs = [...this.#ranks.values()].filter((each) => each >= 0)
@@ -126,14 +128,14 @@ export class Epochs {
     return this.#prefixes.get(epoch) ?? this.#makePrefix(epoch)
   }
 
-  /** Makes the prefix of `epoch`; the one before it, if any, counts until then. */
+  /** Makes the prefix of `epoch`; an earlier prefix of it counts until then. */
   #makePrefix(epoch: number): Promise<void> {
     const made = this.#planPrefix(epoch).then((prefix) => {
       if (this.#prefixes.get(epoch) === made) this.carry.setPrefix(epoch, prefix)
     })
     made.catch(() => {
       if (this.#prefixes.get(epoch) !== made) return
-      this.#prefixes.delete(epoch) // asked again, a reader may succeed
+      this.#prefixes.delete(epoch) // a retry may succeed
       this.carry.giveUpPrefix(epoch)
     })
     this.carry.expectPrefix(epoch)
@@ -142,8 +144,8 @@ export class Epochs {
   }
 
   /**
-   * S_next_prefix: the first samples that the ranks here read in `epoch`. One of R machines reads a given sample in
-   * 1/R of the epochs, so a prefix of R times of what Cache_next holds fills it.
+   * Plans S_next_prefix: the first samples that the ranks here read in `epoch`. One of R machines reads a given sample
+   * in 1/R of the epochs, so a prefix of R times the size of Cache_next fills it.
    */
   async #planPrefix(epoch: number): Promise<Prefix> {
     const { arena, pool, lengths } = this.#options

@@ -4,17 +4,17 @@ import type { ArenaExtents, Extent } from '../arena/arena-extents.js'
 const EMPTY = 0
 
 /**
- * Extents by their samples in a fixed number of places: a table of extents alone, as each knows its sample. Who fills it
- * leaves half of the places empty, so that a search is short.
+ * Hash table of extents by sample, with a fixed number of places. It stores only extents, as each knows its sample. The
+ * caller leaves half of the places empty, so that searches are short.
  */
 export class ExtentTable {
-  /** Places, taken or not. */
+  /** Number of places, taken or not. */
   readonly capacity: number
   readonly #extents: ArenaExtents
-  /** From where a sample belongs on, in a circle, there is no empty place before it. */
+  /** No empty place lies between a sample's home and its place, going around in a circle. */
   readonly #places: Uint32Array
 
-  /** `capacity` is a power of two. */
+  /** `capacity` must be a power of two. */
   constructor(extents: ArenaExtents, capacity: number) {
     this.#extents = extents
     this.#places = allocatePages(Uint32Array, capacity)
@@ -37,7 +37,7 @@ export class ExtentTable {
     return this.takeAt(this.#find(sample))
   }
 
-  /** Removes and returns the extent at a place; another may have moved up to that place then. */
+  /** Removes and returns the extent at a place; another may then move up into it. */
   takeAt(place: number): Extent | undefined {
     const extent = this.#places[place] as Extent
     if (extent === EMPTY) return undefined
@@ -56,12 +56,12 @@ export class ExtentTable {
     }
   }
 
-  /** Where the search for a sample begins. Neighbours are spread, for kept samples may be all of a stretch. */
+  /** The place where the search for a sample begins. Neighbors are spread, as kept samples may be one whole stretch. */
   #homeOf(sample: number): number {
     return (Math.imul(sample, 0x9e3779b1) >>> 7) & (this.capacity - 1)
   }
 
-  /** Empties a place, and moves up what was put behind it because it was taken. */
+  /** Empties a place, and moves up extents that were displaced behind it. */
   #clear(emptied: number): void {
     const last = this.capacity - 1
     let hole = emptied

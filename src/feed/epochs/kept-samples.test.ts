@@ -15,7 +15,7 @@ test('what is kept is found, taken and counted as by a Map, however many come an
   for (let i = 0; i < 60_000; i++) {
     const sample = random.nextBelow(8000) * (i % 3 === 0 ? 1 : 4096)
     assert.equal(kept.has(sample), model.has(sample))
-    // First it fills up, then it empties.
+    // It first fills up, then empties.
     if (!model.has(sample) && random.nextBelow(60_000) > i) {
       const extent = extents.add({ length: 64 + (sample % 640), sample }, START)
       model.set(sample, extent)
@@ -35,7 +35,7 @@ test('what is kept is found, taken and counted as by a Map, however many come an
   assert.deepEqual([kept.size, kept.bytes], [0, 0])
 })
 
-/** Counts how often it is asked for the sample of an extent: once per extent that a table looks at. */
+/** Counts lookups of an extent's sample: one for each extent that a table looks at. */
 class CountedExtents extends ArenaExtents {
   looks = 0
 

@@ -3,20 +3,20 @@ import { ExtentTable } from './extent-table.js'
 
 const FIRST_CAPACITY = 1024
 
-/** Places of the outgrown table that are cleared with each sample that is added: 2 would do before the next growth. */
+/** Places of the outgrown table to clear with each added sample; 2 would finish before the next growth. */
 const PLACES_PER_ADD = 8
 
 const NOTHING: Extent[] = []
 
 /**
- * The extents that are kept, by their samples. Of tiny samples there are millions, for which a Map would take ten times
- * the memory. Nothing here is done for all of them in one go, as the feed's batches would wait for it: a table that is
- * half full moves into one of twice its size by and by.
+ * The kept extents, by sample. There are millions of tiny samples, for which a Map would take ten times the memory. No
+ * step handles all of them in one go, as the feed's batches would have to wait: a half-full table moves into one of
+ * twice its size bit by bit.
  */
 export class KeptSamples {
   readonly #extents: ArenaExtents
   #table: ExtentTable
-  /** What has not moved yet; its places before `#cleared` are empty. */
+  /** The part not moved yet; its places before `#cleared` are empty. */
   #outgrown: ExtentTable | undefined
   #cleared = 0
   #size = 0
@@ -54,9 +54,9 @@ export class KeptSamples {
     return extent
   }
 
-  /** Removes and returns what is in the next `places` places. Asked again and again it returns all, if none is added. */
+  /** Removes and returns the extents in the next `places` places. Repeated calls return all, if none are added. */
   takeNext(places: number): Extent[] {
-    if (!this.#outgrown) this.#replaceTable(this.#table.capacity) // as large, for who adds to it between
+    if (!this.#outgrown) this.#replaceTable(this.#table.capacity) // as large, in case some are added between calls
     const taken = this.#clearOutgrown(places)
     for (const extent of taken) this.#leave(extent)
     return taken
@@ -67,16 +67,16 @@ export class KeptSamples {
     this.#bytes -= this.#extents.lengthOf(extent)
   }
 
-  /** What the table has leaves it by and by. */
+  /** Replaces the table; its extents move over bit by bit. */
   #replaceTable(capacity: number): void {
-    const rest = this.#clearOutgrown(Number.POSITIVE_INFINITY) // none, but for who takes and then adds
+    const rest = this.#clearOutgrown(Number.POSITIVE_INFINITY) // empty unless a caller takes and then adds
     this.#outgrown = this.#table
     this.#cleared = 0
     this.#table = new ExtentTable(this.#extents, capacity)
     for (const extent of rest) this.#table.put(extent)
   }
 
-  /** Removes and returns what is in the next places of the outgrown table. */
+  /** Removes and returns the extents in the next places of the outgrown table. */
   #clearOutgrown(places: number): Extent[] {
     const outgrown = this.#outgrown
     if (!outgrown) return NOTHING

@@ -3,16 +3,16 @@ import { type MixPart, openMixedOrder } from '../plan/mix.js'
 import type { EpochOrder, OrderData, OrderKind } from '../plan/order.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 
-/** Where orders come from. */
+/** Source of orders. */
 export interface EpochOrders {
-  /** The order of `epoch` if it is there; otherwise it is begun and undefined returned. */
+  /** Returns the order of `epoch` if it is ready; otherwise begins it and returns undefined. */
   find(epoch: number): EpochOrder | undefined
-  /** The order of `epoch`, made if need be. */
+  /** Returns the order of `epoch`; makes it if needed. */
   get(epoch: number): Promise<EpochOrder>
 }
 
 interface OrderBookOptions {
-  /** Samples that an epoch visits, each visit counted. */
+  /** Number of samples that an epoch visits, counting every visit. */
   readonly positionCount: number
   readonly seed: number
   readonly kind: OrderKind
@@ -24,7 +24,7 @@ interface OrderBookOptions {
 
 interface HeldOrder {
   readonly order: EpochOrder
-  /** Of the visits, of which a mix makes samples. */
+  /** The order of the visits, which a mix maps to samples. */
   readonly data: OrderData
 }
 
@@ -48,7 +48,7 @@ export class OrderBook implements EpochOrders {
     return (await this.#hold(epoch)).order
   }
 
-  /** The order of `epoch` as another thread can open it. */
+  /** The order of `epoch` in a form that another thread can open. */
   async dataOf(
     epoch: number,
   ): Promise<{ readonly visits: OrderData; readonly mix: OrderBookOptions['mix'] }> {

@@ -13,7 +13,7 @@ export interface RankItem {
   /** epoch · itemsPerEpoch + item. */
   readonly serial: number
   readonly epoch: number
-  /** In the epoch's order; from the number of samples on it is padding. */
+  /** Position in the epoch's order; from the number of samples on it is padding. */
   readonly position: number
   readonly sample: number
   /** The storage node to ask. */
@@ -29,12 +29,12 @@ interface RankItemsOptions {
   readonly isEachOnce: boolean
 }
 
-/** Which sample each item of a rank is: the order of its epoch, dealt out to ranks, and the node of each sample. */
+/** Maps each item of a rank to its sample: the order of its epoch, dealt out to ranks, and the node of each sample. */
 export class RankItems {
   readonly sequence: RankSequence
   readonly placed: SamplePlacement
   readonly isEachOnce: boolean
-  /** As another thread can take it. */
+  /** In a form that another thread can take. */
   readonly assignment: AssignmentOptions
   readonly #orders: EpochOrders
   readonly #positionOf: ItemPositions
@@ -69,7 +69,7 @@ export class RankItems {
     return { serial, epoch, position, sample, node: nodeOfSample(this.placed, sample, position) }
   }
 
-  /** The ids of `count` batches from `step` on, one after the other. */
+  /** Returns the ids of `count` batches from `step` on, in order. */
   async idsOf(epoch: number, step: number, count: number): Promise<number[]> {
     const { batchSize, sampleCount } = this.sequence.options
     const order = await this.#orders.get(epoch)
@@ -80,7 +80,7 @@ export class RankItems {
     )
   }
 
-  /** Samples that no rank reads in `epoch`, because they do not fill a last batch. */
+  /** Samples that no rank reads in `epoch` because they do not fill a last batch. */
   leftOutOf(epoch: number): ReadonlySet<number> {
     if (this.#leftOut?.epoch === epoch) return this.#leftOut.samples
     const samples = new Set<number>()

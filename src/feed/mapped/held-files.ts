@@ -2,17 +2,17 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { fromText, toBytes } from '../../samples/byte-path.js'
 import type { SampleTable } from '../../samples/sample-table.js'
 
-/** More files are not held open, here and by every client: their samples go through the feed's memory. */
+/** Maximum number of files to hold open, here and in every client; beyond it, samples go through the feed's memory. */
 const MOST_FILES = 4096
 const WRITE_BITS = 0o222
 
 /**
- * The files of a table, held open so that clients of this machine map what the feed opened, whatever becomes of the
- * names. A mapped file that shrinks kills whoever reads it (SIGBUS), and one that is written to is fed unproven: so
- * only files that nobody may write to are held, as those of copies and unpacked rows are.
+ * The files of a table, held open so that clients of this machine map exactly what the feed opened, even if names
+ * change. Shrinking a mapped file kills its readers (SIGBUS), and a file written to would be fed unverified. So only
+ * files that nobody may write to are held; those of copies and unpacked rows qualify.
  */
 export class HeldFiles {
-  /** By the numbers of the table. */
+  /** Indexed by the table's file numbers. */
   readonly descriptors: readonly number[]
   readonly #table: SampleTable
 
@@ -21,7 +21,7 @@ export class HeldFiles {
     this.descriptors = descriptors
   }
 
-  /** Undefined where samples are whole files, too many to hold, or of files that somebody may write to. */
+  /** Undefined if samples are whole files, files are too many to hold, or somebody may write to one. */
   static find(root: string, table: SampleTable): HeldFiles | undefined {
     const isPacked = table.encodings.length > 0 && table.encodings.every(({ format }) => format !== 'file')
     if (!isPacked || table.fileCount > MOST_FILES) return undefined
@@ -37,19 +37,19 @@ export class HeldFiles {
     return new HeldFiles(table, descriptors)
   }
 
-  /** Whether a feed of this folder would be read by mapping. */
+  /** Whether clients would read a feed of this folder by mapping. */
   static areMappable(root: string, table: SampleTable): boolean {
     const held = HeldFiles.find(root, table)
     held?.close()
     return held !== undefined
   }
 
-  /** Where clients open the descriptors while this process lives. */
+  /** Folder where clients open the descriptors while this process lives. */
   get folder(): string {
     return `/proc/${process.pid}/fd`
   }
 
-  /** Reads one sample. `target` has its length. */
+  /** Reads one sample. `target` must have its length. */
   read(sample: number, target: Uint8Array): void {
     const { files, offsets } = this.#table
     readSync(this.descriptors[files[sample]!]!, target, 0, target.length, offsets[sample]!)
@@ -60,7 +60,7 @@ export class HeldFiles {
   }
 }
 
-/** A descriptor, or undefined where the file cannot be opened or may be written to. */
+/** Returns a descriptor, or undefined if the file cannot be opened or may be written to. */
 function openUnwritable(path: Buffer): number | undefined {
   let descriptor: number | undefined
   try {
@@ -68,7 +68,7 @@ function openUnwritable(path: Buffer): number | undefined {
     const status = fstatSync(descriptor)
     if (status.isFile() && (status.mode & WRITE_BITS) === 0) return descriptor
   } catch {
-    // what cannot be read is told sample by sample, by the way through the feed's memory
+    // the path through the feed's memory reports unreadable files sample by sample
   }
   if (descriptor !== undefined) closeSync(descriptor)
   return undefined

@@ -66,7 +66,7 @@ test('each sample is read and proven once; after that a probe now and then is', 
   for (let epoch = 0; epoch < 3; epoch++)
     for (let step = 0; step < 8; step++) stream.release(await stream.read(epoch, step))
   assert.equal(stream.counts.hits + stream.counts.misses, 3 * COUNT)
-  // What is planned ahead (128 batches) is read as often as its samples are not yet known to be there.
+  // Batches planned ahead (128) are read as long as their samples are not yet known to be in memory.
   const afterThree = readBytes()
   for (let epoch = 3; epoch < 60; epoch++)
     for (let step = 0; step < 8; step++) stream.release(await stream.read(epoch, step))

@@ -11,9 +11,9 @@ import { StreamMeter } from '../stream/stream-meter.js'
 import type { StreamCounts } from '../stream/stream-plan.js'
 import type { PageTouch } from './page-touch.js'
 
-/** Samples that are planned ahead of the clients, at most: beyond that the feed's thread would be held up. */
+/** Maximum number of samples to plan ahead of clients: more would hold up the feed's thread. */
 const MOST_AHEAD_SAMPLES = 8192
-/** What is being read at a time, bytes: reading of a pass that was left is not waited for long. */
+/** Maximum bytes being read at a time, so that nothing waits long for reads of an abandoned pass. */
 const MOST_PENDING_BYTES = 32 * 2 ** 20
 
 interface MappedStreamOptions {
@@ -21,22 +21,22 @@ interface MappedStreamOptions {
   readonly epochs: Epochs
   readonly source: Pick<SampleSource, 'table' | 'nodeName'>
   readonly touch: PageTouch
-  /** Of all ranks that share what may be read ahead. */
+  /** Number of ranks that share the read-ahead memory. */
   readonly countRanks: () => number
   readonly nowMs: () => number
 }
 
-/** A batch of which it is known what is in it. */
+/** A batch with known content. */
 interface PlannedBatch {
   readonly slots: readonly Slot[]
   readonly bytes: number
-  /** As `PageTouch.touch` gives it; undefined once it is over without a loss. */
+  /** The result of `PageTouch.touch`; undefined once it ended without a loss. */
   statuses: Promise<Uint8Array> | undefined
 }
 
 /**
- * The batches of one rank whose clients map the files of the samples themselves: the order is the feed's, the bytes
- * are not. Nothing is given out that would have to be given back; what is read ahead is in the kernel's memory.
+ * The batches of one rank whose clients map the sample files themselves: the feed provides the order, not the bytes.
+ * Nothing is lent that clients must give back; samples read ahead lie in the kernel's memory.
  */
 export class MappedStream implements BatchStream {
   readonly sequence: RankSequence
@@ -47,11 +47,11 @@ export class MappedStream implements BatchStream {
     ...{ carried: 0, carryRefused: 0, dropped: 0 },
   }
   readonly #options: MappedStreamOptions
-  /** By number: epoch · stepsPerEpoch + step. */
+  /** Keyed by epoch · stepsPerEpoch + step. */
   readonly #ahead = new Map<number, PlannedBatch>()
   #aheadBytes = 0
   #pendingBytes = 0
-  /** Behind the last batch that was read, and behind the last one that is planned. */
+  /** Key after the last batch read, and key after the last one planned. */
   #next = 0
   #planned = 0
   #isClosed = false
@@ -116,7 +116,7 @@ export class MappedStream implements BatchStream {
     return this.#options.items.idsOf(epoch, step, count)
   }
 
-  /** Plans and reads what comes next, as far as there is room. */
+  /** Plans and reads the next batches, as far as there is room. */
   wake(): void {
     const { touch, countRanks } = this.#options
     const mostBytes = touch.memoryBytes / Math.max(1, countRanks())
@@ -178,11 +178,11 @@ export class MappedStream implements BatchStream {
     }
     statuses.then(
       (found) => over(found.every((status) => status === 0)),
-      () => over(false), // who reads the batch hears why
+      () => over(false), // the reader of the batch gets the reason
     )
   }
 
-  /** Sorts out what could not be read. */
+  /** Sorts out the samples that could not be read. Throws LostSample for 'raise', or if none are left. */
   #settle(
     slots: readonly Slot[],
     statuses: Uint8Array,

@@ -15,7 +15,7 @@ const table = {
   offsets: new Uint32Array(COUNT),
 } as unknown as SampleTable
 
-/** Counts what is read; it comes from the disk while `isShort` says so. */
+/** Counts reads, which come from the disk while `isShort` returns true. */
 function makePool(isShort = () => false) {
   const pool = {
     touched: 0,

@@ -2,10 +2,10 @@ import type { SampleTable } from '../../samples/sample-table.js'
 import { DEFAULT_MEMORY_BYTES } from '../plan/arena-budget.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 
-/** What is read by one thread at a time, so that threads share a batch, bytes. */
+/** Bytes that one thread reads at a time, so that threads share a batch. */
 const PART_BYTES = 1 << 20
 
-/** While all is found in memory, one batch of so many is read to see whether it still is. */
+/** While all pages are in memory, one batch in this many is read to check that they still are. */
 const PROBED_BATCHES = 32
 
 interface PageTouchOptions {
@@ -15,13 +15,13 @@ interface PageTouchOptions {
 }
 
 /**
- * Reads samples that clients will map, in threads and ahead of them, so that their pages are in memory: a client that
- * touched a page on the disk would stand still, and one on a damaged disk would be killed. Each sample is read, and
- * compared with its checksum, when it is fed for the first time. After that only a probe is, until a probe came from
- * the disk: then memory is too short to keep all pages, and everything is read ahead until a batch does not.
+ * Reads samples in threads, ahead of the clients that will map them, so that their pages are in memory: a client that
+ * touched a page on the disk would stall, and one on a damaged disk would be killed. It reads each sample and compares
+ * its checksum when it is fed for the first time, and afterwards only probes. Once a probe came from the disk, memory
+ * is too short to keep all pages, so it reads everything ahead until a batch does not come from the disk.
  */
 export class PageTouch {
-  /** What may be read ahead of the clients of all ranks, bytes. */
+  /** Maximum bytes to read ahead of the clients of all ranks. */
   readonly memoryBytes: number
   readonly #options: PageTouchOptions
   /** One bit for each sample that was read and is intact. */
@@ -41,8 +41,8 @@ export class PageTouch {
   }
 
   /**
-   * Reads samples of one batch where that is due. Resolves with a status for each (0 ok, 1 missing, 2 corrupt);
-   * undefined when nothing need be read.
+   * Reads samples of one batch if due. Resolves with a status for each (0 ok, 1 missing, 2 corrupt); undefined if no
+   * read is needed.
    */
   touch(samples: Uint32Array): Promise<Uint8Array> | undefined {
     const isKnown = samples.every((sample) => this.#isSeen(sample))

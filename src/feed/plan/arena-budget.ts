@@ -1,52 +1,52 @@
-/** What the sizes of a feed follow from. */
+/** Input for the sizes of a feed. */
 export interface ArenaBudgetOptions {
-  /** Bytes of the whole arena. */
+  /** Size of the whole arena, in bytes. */
   readonly memoryBytes: number
-  /** Mean bytes of a sample in the arena. */
+  /** Mean size of a sample in the arena, in bytes. */
   readonly sampleBytes: number
   readonly largestBytes: number
   readonly sampleCount: number
   readonly nodeCount: number
-  /** One entry per rank on this machine. `leases`: batches that its clients may hold at once. */
+  /** One entry per rank on this machine. `leases`: number of batches that its clients may hold at once. */
   readonly ranks: readonly { readonly batchSize: number; readonly leases: number }[]
   /** Samples per request, or 'auto'. */
   readonly k: number | 'auto'
   /** Bytes per request that `auto` aims for. */
   readonly requestBytes: number
-  /** Whether samples are taken as seed 000 says, from a prefetch space of their own. Default false. */
+  /** Whether to take samples as seed 000 says, from a separate prefetch space. Default false. */
   readonly isConformance?: boolean
 }
 
-/** How the bytes of an arena are shared out. */
+/** Division of an arena's bytes. */
 export interface ArenaBudget {
   readonly k: number
-  /** Asks for more of a list when at most this many of its samples are ready or coming; −1: on a miss only. */
+  /** Requests more of a list when at most this many of its samples are ready or on their way; −1: on a miss only. */
   readonly lowWater: number
   /** Bytes for prefetched samples of all ranks. */
   readonly prefetchBytes: number
-  /** Bytes that clients may be reading. */
+  /** Bytes that clients may hold. */
   readonly leaseBytes: number
-  /** Bytes in which prefetched samples lie: what clients read lies there, too, unless `isConformance`. */
+  /** Bytes for prefetched samples, including samples that clients read, unless `isConformance`. */
   readonly bottomBytes: number
   /** Bytes for the samples of the next epoch (Cache_next). */
   readonly carryBytes: number
-  /** Bytes without which a batch might never fit. */
+  /** Minimum bytes, without which a batch might never fit. */
   readonly leastBytes: number
   readonly isFeasible: boolean
 }
 
 /**
- * Samples of a request that is sized by bytes. Of tiny ones 4 MiB would be tens of thousands, each some work for the
- * feed's thread, and batches would wait for it: 0.9 s at times, 0.3 s with this (`feed-epochs.mjs 3000000 2`).
+ * Maximum samples of a request sized by bytes. 4 MiB of tiny ones would be tens of thousands, each with work for the
+ * feed's thread, and batches would wait: up to 0.9 s, 0.3 s with this limit (`feed-epochs.mjs 3000000 2`).
  */
 const MAX_REQUEST_SAMPLES = 4096
 
-/** Room for holes, alignment and sizes above the mean. */
+/** Factor for holes, alignment and sizes above the mean. */
 const MARGIN = 1.1
 
 /**
- * Shares one byte budget: what clients hold comes first, then two thirds of the rest at most for prefetching (k
- * shrinks until it fits, never below 1), then Cache_next.
+ * Divides one byte budget. Leased batches come first, then prefetching gets at most two thirds of the rest (k shrinks
+ * until it fits, never below 1), then Cache_next.
  */
 export function planArenaBudget(options: ArenaBudgetOptions): ArenaBudget {
   const { memoryBytes, sampleBytes, nodeCount, ranks } = options
@@ -75,13 +75,13 @@ export function planArenaBudget(options: ArenaBudgetOptions): ArenaBudget {
   }
 }
 
-/** What prefetching may take, and would. */
+/** Room that prefetching may use, and its demand. */
 interface PrefetchRoom {
   readonly bytes: number
-  /** Bytes that one sample more in each request takes. */
+  /** Bytes that each additional sample per request takes. */
   readonly bytesPerSampleOfK: number
   readonly largestBytes: number
-  /** Samples of a batch that one node has. */
+  /** Samples of a batch on one node. */
   readonly demand: number
   /** Samples per request, if there is room. */
   readonly k: number
@@ -96,16 +96,16 @@ function planPrefetch({
   demand,
   k: wanted,
 }: PrefetchRoom): PrefetchBudget {
-  /** The largest number of samples ahead of each list that fits. */
+  /** Largest number of samples ahead of each list that fits. */
   const aheadAtMost = Math.max(1, Math.floor(bytes / bytesPerSampleOfK))
-  // One request is read while the one before is used up; where memory is short, two batches ahead come first.
+  // One request is read while the previous one is used up; if memory is short, two batches ahead come first.
   const atLeast = Math.min(2 * demand, aheadAtMost - 1)
   const k = Math.max(1, Math.min(wanted, aheadAtMost - atLeast))
   const lowWater = Math.max(0, atLeast, Math.min(k, aheadAtMost - k))
   return { k, lowWater, prefetchBytes: Math.ceil((lowWater + k) * bytesPerSampleOfK + largestBytes) }
 }
 
-/** Seed 000 asks for k whatever the room is: a request is cut short where the rest of it has none. */
+/** Seed 000 requests k regardless of room: a request is cut short where the rest does not fit. */
 function planSeedPrefetch({ bytes, bytesPerSampleOfK, largestBytes, k }: PrefetchRoom): PrefetchBudget {
   return { k, lowWater: -1, prefetchBytes: Math.floor(Math.min(bytes, k * bytesPerSampleOfK + largestBytes)) }
 }
@@ -115,20 +115,20 @@ function planRequestSamples({ requestBytes, sampleBytes }: ArenaBudgetOptions, d
   return Math.max(demand + 1, Math.min(bySize, MAX_REQUEST_SAMPLES))
 }
 
-/** What the batches of a client have room in. */
+/** Room for the batches of a client. */
 interface ClientRoom {
   readonly batchBytes: number
   readonly memoryBytes: number
-  /** Clients that may share the memory: the workers of all ranks. */
+  /** Number of clients that may share the memory: the workers of all ranks. */
   readonly clients: number
 }
 
-/** Batches that a client may have on their way or in use at least and at most, and what they may come to. */
+/** Minimum and maximum batches that a client may have on their way or in use, and the limits on their bytes. */
 const DEPTH = { least: 3, most: 32, bytes: 8 * 2 ** 20, shareOfMemory: 1 / 8 }
 
 /**
- * Batches that a client has on their way or in use where it does not say: three, and more where they are small, so
- * that a hiccup of a few milliseconds (a thread that waits for a processor) does not reach the trainer.
+ * Default number of batches that a client has on their way or in use: three, and more if they are small, so that a
+ * hiccup of a few milliseconds (a thread that waits for a processor) does not reach the trainer.
  */
 export function planDepth(options: ClientRoom): number {
   const { batchBytes, memoryBytes, clients } = options
@@ -137,8 +137,8 @@ export function planDepth(options: ClientRoom): number {
 }
 
 /**
- * Batches that a client keeps beside those where it lets the feed choose: as many, for it makes something of them in a
- * thread that waits for a processor as others do, but never more than their share of the memory; at least 1.
+ * Additional batches that a client keeps if it lets the feed choose. The number equals the depth, because the thread
+ * that processes them can wait for a processor, too, but stays within the client's share of the memory; at least 1.
  */
 export function planKeep(room: ClientRoom): number {
   const { batchBytes, memoryBytes, clients } = room
@@ -146,31 +146,31 @@ export function planKeep(room: ClientRoom): number {
   return Math.max(1, Math.min(planDepth(room), most))
 }
 
-/** What the arena holds at a moment, in bytes. */
+/** Use of the arena at a moment, in bytes. */
 interface ArenaUse {
   readonly totalBytes: number
   readonly bottomBytes: number
   readonly topBytes: number
-  /** Bytes set aside for prefetched and leased samples. */
+  /** Bytes reserved for prefetched and leased samples. */
   readonly reserveBytes: number
-  /** Bytes that Cache_next may come to hold. */
+  /** Maximum bytes that Cache_next may come to hold. */
   readonly carryBytes: number
 }
 
-/** Bytes that prefetching may take now: its own reserve, and more only where Cache_next leaves it unused for good. */
+/** Bytes that prefetching may use now: its own reserve, and more only where Cache_next will never use it. */
 export function planPrefetchRoom(use: ArenaUse): number {
   const own = use.reserveBytes - use.bottomBytes
   const spare = use.totalBytes - use.bottomBytes - Math.max(use.topBytes, use.carryBytes)
   return Math.max(0, own, spare)
 }
 
-/** A feed uses so much where it is not told, and where it fits. */
+/** Default memory of a feed, if it fits, in bytes. */
 export const DEFAULT_MEMORY_BYTES = 256 * 2 ** 20
 
-/** Of what is free, so that others find some. */
+/** Share of the free bytes to use, so that others find some. */
 const SHARE_OF_FREE = 0.9
 
-/** Bytes of an arena for which nobody has said how large it is to be, on a file system with `freeBytes`. */
+/** Default size of an arena on a file system with `freeBytes`, in bytes. */
 export function planArenaBytes(freeBytes: number): number {
   if (freeBytes >= DEFAULT_MEMORY_BYTES) return DEFAULT_MEMORY_BYTES
   return Math.floor((freeBytes * SHARE_OF_FREE) / 4096) * 4096

@@ -34,7 +34,7 @@ for (const { name, holders, shares } of [
   test(`dealing out a batch ${name}`, () => assert.deepEqual(planShares(holders, 2, 2), shares))
 }
 
-/** Positions of each global batch, gathered from all ranks, and the share of samples that cross the network. */
+/** Gathers the positions of each global batch from all ranks, and the share of samples that cross the network. */
 function gather(
   sampleCount: number,
   globalBatch: number,

@@ -5,29 +5,29 @@ import type { EpochOrder } from './order.js'
 import { positionOfItem, type RankSequence } from './rank-sequence.js'
 
 /**
- * Who gets which sample of a global batch.
- * `fixed`: rank r its r-th slice, whatever the storage.
- * `local`: the machine that stores a sample, as far as equal shares allow. The batch as a set stays the same.
+ * How a global batch is assigned. The batch as a set stays the same.
+ * `fixed`: rank r gets the r-th slice, regardless of the storage.
+ * `local`: the machine that stores a sample gets it, as far as equal shares allow.
  */
 export const ASSIGN_RULES = ['fixed', 'local'] as const
-/** By what rule the ranks share a batch. */
+/** The rule by which ranks share a batch. */
 export type AssignRule = (typeof ASSIGN_RULES)[number]
 
-/** The position in an epoch's order of a rank's item. */
+/** Returns the position in an epoch's order of a rank's item. */
 export type ItemPositions = (order: EpochOrder, item: number) => number
 
-/** Whose items they are, by which rule, and where the samples lie. */
+/** The rank, the rule, and the location of the samples. */
 export interface AssignmentOptions {
   readonly sequence: RankSequence
   readonly rule: AssignRule
-  /** Its storage nodes are, for `local`, the machines of the job, in the order of their ranks. */
+  /** For `local`, its storage nodes are the machines of the job, in the order of their ranks. */
   readonly placed: SamplePlacement
 }
 
-/** Steps whose assignment is remembered: those that are read, and those that are looked ahead to. */
+/** Number of steps whose assignment is cached: those being read, and those looked ahead to. */
 const STEPS_REMEMBERED = 64
 
-/** Finds positions under the rule. Throws USAGE where `local` means nothing. */
+/** Returns a function that finds positions under the rule. Throws USAGE if `local` does not apply. */
 export function planItemPositions(options: AssignmentOptions): ItemPositions {
   const { sequence, rule, placed } = options
   const { nodeCount } = placed
@@ -67,8 +67,8 @@ export function planItemPositions(options: AssignmentOptions): ItemPositions {
 }
 
 /**
- * Deals the places 0 … of a batch out to machines, `shareCount` to each: first to the machine that holds the place's
- * sample while its share lasts, then what is left to whoever lacks some, in order. Each share is in order of places.
+ * Deals the places 0 … of a batch to machines, `shareCount` to each. A place goes to the machine that holds its sample
+ * while that machine's share lasts; the rest fill the other shares, in order. Each share is sorted by place.
  */
 export function planShares(
   holders: readonly number[],

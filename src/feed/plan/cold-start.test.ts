@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { planColdStart } from './cold-start.js'
 
-// What every plan has on top of these numbers: 300 ms of a client's start, and 336 ms for 64 MiB at 200 MB/s.
+// Every plan adds to these numbers 300 ms for a client's start, and 336 ms for 64 MiB at 200 MB/s.
 const NONE = { ms: 0, count: 0 }
-/** 1,000 samples of 100,000 bytes over 100 MB/s: 1 ms each, 1 s in all. */
+/** 1,000 samples of 100,000 bytes over 100 MB/s: 1 ms each, 1 s total. */
 const plain = {
   sampleCount: 1000,
   totalBytes: 1e8,
@@ -83,7 +83,7 @@ const rows = [
   {
     name: 'a batch waits for the shards that its samples are in',
     change: { globalBatch: 1, stepMs: 1, supply: { kind: 'shards', shardCount: 4 } },
-    expected: [620, 1706, 2348, 1348], // soon of all, which is there after 1706 ms
+    expected: [620, 1706, 2348, 1348], // soon of all, which are there after 1706 ms
   },
   {
     name: 'shards that came while headers were read are here',

@@ -1,33 +1,33 @@
 import type { RequestCost } from './request-cost.js'
 
-/** Requests that a staging has under way, unless it is told otherwise. */
+/** Default number of concurrent requests of a stager. */
 const CONNECTIONS = 64
-/** Whole objects that are under way while no reader waits for any, at least; and for how long others are begun, ms. */
+/** Minimum number of whole objects in flight while no reader waits for any; and the time that they must fill, in ms. */
 const LEAST_UNDER_WAY = 2
 const UNDER_WAY_MS = 500
-/** Headers of a shard that follow each other before more are asked for at once: eight, and a stretch of 32. */
+/** Number of headers of a shard read in sequence before more are requested at once: eight, and a stretch of 32. */
 const HEADERS_IN_A_ROW = 40
-/** What a Python process takes to start, to load the client and to connect to its feed, ms. */
+/** Time for a Python process to start, load the client and connect to its feed, in ms. */
 const CLIENT_START_MS = 300
-/** What is written and not yet on the disk when the last byte comes, at most; and what a disk takes. */
+/** Maximum bytes written but not yet on the disk when the last byte arrives; and the speed of a disk. */
 const LAST_SYNC_BYTES = 64 * 2 ** 20
 const SYNCED_BYTES_PER_MS = 200_000
 
-/** Headers of all members of shards, which are read before the first sample is known. */
+/** Headers of all members of shards, which must be read before the first sample is known. */
 export interface ColdHeaders {
   readonly count: number
-  /** That come in a millisecond after the warm-up; more than 0. */
+  /** Headers that arrive per millisecond after the warm-up; more than 0. */
   readonly perMs: number
-  /** While connections are opened and code is compiled: how long that takes, and how many come meanwhile. */
+  /** Duration of the warm-up, which opens connections and compiles code, and the headers that arrive during it. */
   readonly warmUp: { readonly ms: number; readonly count: number }
 }
 
-/** What is waited for before a sample is fed: its own bytes, its shard, or the whole copy. */
+/** The bytes that a sample waits for before it is fed: its own, its shard's, or the whole copy's. */
 export type ColdSupply =
   | {
       readonly kind: 'samples'
       readonly headers?: ColdHeaders | undefined
-      /** Shards that come in one piece: a sample of one that is on its way waits for all of it. */
+      /** Number of shards that arrive in one piece: a sample of one in flight waits for all of it. */
       readonly wholeShards?: number | undefined
     }
   | { readonly kind: 'shards'; readonly headers?: ColdHeaders | undefined; readonly shardCount: number }
@@ -36,31 +36,31 @@ export type ColdSupply =
 interface ColdStartOptions {
   readonly sampleCount: number
   readonly totalBytes: number
-  /** Objects that come in parts: the store is asked for the checksums of each before. */
+  /** Number of objects that arrive in parts: dsc first asks the store for the checksums of each. */
   readonly partedCount: number
-  /** Samples in a batch of all ranks of this machine, which is taken to be the whole job. */
+  /** Samples in a batch of all ranks of this machine, which counts as the whole job. */
   readonly globalBatch: number
-  /** What the feed's process takes until the source is listed, ms; its client's start comes on top. */
+  /** Time from the start of the feed's process until the source is listed, in ms, without the start of its client. */
   readonly startMs: number
-  /** What an object of the store takes, and what the link carries. */
+  /** Time for an object of the store, and rate of the link. */
   readonly cost: RequestCost
-  /** What training takes for a batch, ms; undefined: nothing is said about waiting. */
+  /** Time that training takes for a batch, in ms; undefined: nothing is said about waiting. */
   readonly stepMs: number | undefined
   readonly supply: ColdSupply
 }
 
-/** How the first epoch of a dataset that is not here goes, ms from the start. */
+/** Course of the first epoch of a dataset that is not here yet, in ms from the start. */
 export interface ColdStart {
   readonly firstBatchMs: number
   readonly wholeMs: number
-  /** End of the first epoch, and how much of it training waits for data. */
+  /** End of the first epoch, and how long training waits for data in it. */
   readonly epochMs: number | null
   readonly waitMs: number | null
 }
 
 /**
- * Says when the first batch, the first epoch and the whole copy are there, when samples are fetched in order of need and
- * nothing keeps the link from being full. Left out: what the staging takes of the processors, and of the disk but for
+ * Estimates when the first batch, the first epoch and the whole copy are ready, if samples are fetched in order of need
+ * and nothing keeps the link from being full. Leaves out the stager's load on processors and on the disk, except for
  * its last sync.
  */
 export function planColdStart(options: ColdStartOptions): ColdStart {
@@ -77,7 +77,7 @@ export function planColdStart(options: ColdStartOptions): ColdStart {
   return { ...plan, epochMs, waitMs: epochMs - steps * stepMs }
 }
 
-/** When everything is there, and when the first so many samples of the order are, ms after the listing. */
+/** When everything has arrived, and when the first `samples` of the order have, in ms after the listing. */
 function planArrival({ sampleCount, totalBytes, partedCount, cost, supply }: ColdStartOptions): {
   readonly wholeMs: number
   readonly readyMs: (samples: number) => number
@@ -85,7 +85,7 @@ function planArrival({ sampleCount, totalBytes, partedCount, cost, supply }: Col
   const { fixedMs, bytesPerMs } = cost
   const carryMs = totalBytes / bytesPerMs
   const sampleMs = Math.max(fixedMs / CONNECTIONS, carryMs / sampleCount)
-  /** Until the store has told the checksums of as many objects. */
+  /** Time until the store has told the checksums of that many objects. */
   const toldMs = (objects: number) => Math.ceil(Math.min(partedCount, objects) / CONNECTIONS) * fixedMs
   const syncMs = Math.min(totalBytes, LAST_SYNC_BYTES) / SYNCED_BYTES_PER_MS
   const wholeAfter = (comingMs: number) => toldMs(1) + fixedMs + comingMs + syncMs
@@ -103,14 +103,14 @@ function planArrival({ sampleCount, totalBytes, partedCount, cost, supply }: Col
   }
   const { shardCount } = supply
   const shardMs = Math.max(fixedMs / CONNECTIONS, carryMs / shardCount)
-  // Meanwhile shards come in the order of the listing; of those behind, samples are in as many as chance has it.
+  // During the listing, shards arrive in listing order. Samples of the remaining ones are spread over shards by chance.
   const coming = Math.max(0, shardCount - listedMs / shardMs)
   const needed = (samples: number) => coming * (1 - (1 - 1 / shardCount) ** samples)
   const wholeMs = wholeAfter(Math.max(shardCount * shardMs, listedMs))
   return { wholeMs, readyMs: (samples) => beganMs(samples) + needed(samples) * shardMs }
 }
 
-/** How long so many samples wait for shards that were begun before their order was known, ms, as chance has it. */
+/** Expected time that so many samples wait for shards begun before their order was known, in ms. */
 function planUnderWay(
   shards: number | undefined,
   { carryMs, listedMs }: { readonly carryMs: number; readonly listedMs: number },
@@ -122,7 +122,7 @@ function planUnderWay(
   return (samples) => leftMs * (1 - (1 - count / shards) ** samples)
 }
 
-/** How long the headers of shards take, ms. */
+/** Time to read the headers of shards, in ms. */
 function planHeaders(headers: ColdHeaders | undefined, fixedMs: number): number {
   if (headers === undefined) return 0
   const { count, perMs, warmUp } = headers

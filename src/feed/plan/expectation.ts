@@ -3,51 +3,51 @@ import { type ExpectedStall, planStall } from './expected-stall.js'
 import { findMemoryForRequests } from './memory-for-requests.js'
 import { DEFAULT_REQUEST_BYTES, planRequestBytes, type RequestCost } from './request-cost.js'
 
-/** What is known of a dataset, a feed and its trainers. */
+/** Known facts about a dataset, a feed and its trainers. */
 export interface ExpectationOptions {
   readonly sampleCount: number
   readonly totalBytes: number
-  /** Mean and largest bytes of a sample in the arena. */
+  /** Mean and largest size of a sample in the arena, in bytes. */
   readonly sampleBytes: number
   readonly largestBytes: number
   readonly memoryBytes: number
   readonly nodeCount: number
   readonly batchSize: number
-  /** Ranks on this machine; the machine is taken to be the whole job. */
+  /** Number of ranks on this machine, which counts as the whole job. */
   readonly ranks: number
   readonly k: number | 'auto'
-  /** What a request to a node costs; undefined: not known, requests aim for 4 MiB. */
+  /** Cost of a request to a node; undefined: unknown, requests aim for 4 MiB. */
   readonly cost: RequestCost | undefined
-  /** What training takes for a batch, ms; undefined: nothing is said about waiting. */
+  /** Time that training takes for a batch, in ms; undefined: nothing is said about waiting. */
   readonly stepMs: number | undefined
-  /** What a rehearsal found; absent: what the laws say. */
+  /** Result of a simulation; without it, the laws apply. */
   readonly rehearsal?: Rehearsal | undefined
 }
 
-/** What all ranks of a feed did in one epoch. */
+/** Totals of all ranks of a feed in one epoch. */
 export interface RehearsedEpoch {
   readonly requests: number
-  /** Samples that Cache_next gave. */
+  /** Samples that came from Cache_next. */
   readonly kept: number
 }
 
-/** What a feed does in its first epoch and in the one after it. */
+/** Results for the first epoch of a feed and for the one after it. */
 export interface Rehearsal {
   readonly first: RehearsedEpoch
   readonly later: RehearsedEpoch
-  /** Where something is known of time. */
+  /** Present if timing is known. */
   readonly stall?: RehearsedStall | undefined
 }
 
-/** How long the trainers waited in the epoch after the first: share of the time, 0–1, and why. */
+/** How long the trainers waited in the epoch after the first, as a share of the time, 0–1, and why. */
 export type RehearsedStall = Pick<ExpectedStall, 'stallShare' | 'cause'>
 
-/** What theory says a feed will do. Shares are 0–1, sizes bytes. */
+/** Predicted behavior of a feed. Shares are 0–1, sizes bytes. */
 export interface Expectation {
   readonly stepsPerEpoch: number
   readonly k: number
   readonly lowWater: number
-  /** Whether requests and carryShare are those of a rehearsal, rather than the laws'. */
+  /** Whether requests and carryShare come from a simulation instead of the laws. */
   readonly isRehearsed: boolean
   /** By law the sum of ceil(n_M / k) over the nodes. */
   readonly requestsPerEpoch: number
@@ -59,14 +59,14 @@ export interface Expectation {
   readonly carryBytes: number
   readonly leastBytes: number
   readonly isFeasible: boolean
-  /** With how much memory requests would be as large as they are meant to be; null where they are. */
+  /** Memory with which requests would reach their intended size; null if they do. */
   readonly memoryForRequestsBytes: number | null
   /** Share of the samples that Cache_next holds at the start of an epoch: reads fall by exactly this. */
   readonly carryShare: number
   /** 1 − (1 − carryShare) / k. */
   readonly hitRate: number
   readonly cost: RequestCost | null
-  /** In an epoch after the first. */
+  /** Stall in an epoch after the first. */
   readonly stall: ExpectedStall | null
 }
 
@@ -112,7 +112,7 @@ export function planExpectation(options: ExpectationOptions): Expectation {
   }
 }
 
-/** What the feed's memory is shared out by, for clients that hold as many batches as they do by default. */
+/** Input for dividing the feed's memory, for clients that hold the default number of batches. */
 export function planBudgetOptions(options: ExpectationOptions): ArenaBudgetOptions {
   const { memoryBytes, sampleBytes, largestBytes, sampleCount, nodeCount, batchSize, k, cost } = options
   const batchBytes = (options.totalBytes / sampleCount) * batchSize
@@ -129,7 +129,7 @@ export function planBudgetOptions(options: ExpectationOptions): ArenaBudgetOptio
   }
 }
 
-/** Samples that a request holds where its bytes are bounded, too. */
+/** Samples per request when its bytes are bounded, too. */
 function boundK({ requestBytes, largestBytes, sampleBytes }: ArenaBudgetOptions, k: number): number {
   return Math.min(k, Math.max(1, Math.floor(Math.max(requestBytes, largestBytes) / sampleBytes)))
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { planStall, type StallOptions } from './expected-stall.js'
 
-/** 64 samples of 10,000 bytes in 10 ms, of a node that sends 200,000 bytes a ms after 1 ms: a third of its rate. */
+/** 64 samples of 10,000 bytes in 10 ms, from a node that sends 200,000 bytes per ms after 1 ms: a third of its rate. */
 const base: StallOptions = {
   stepMs: 10,
   batchSize: 64,
@@ -14,7 +14,7 @@ const base: StallOptions = {
   carryShare: 0,
   cost: { fixedMs: 1, bytesPerMs: 200_000 },
 }
-/** What one answer takes: t0 + ks/B. */
+/** Time for one answer: t0 + ks/B. */
 const ANSWER_MS = 7.4
 
 for (const { name, change, stallShare, cause } of [
@@ -51,7 +51,7 @@ for (const { name, change, stallShare, cause } of [
   {
     name: 'what Cache_next gives comes first, and the rest is waited for all the same',
     change: { stepMs: 1.6, carryShare: 0.75 },
-    stallShare: 0.25 / 1.25, // a quarter of the steps takes twice as long
+    stallShare: 0.25 / 1.25, // a quarter of the steps take twice as long
     cause: 'rate',
   },
   {

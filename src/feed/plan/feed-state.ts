@@ -4,17 +4,17 @@ import type { OrderKind } from './order.js'
 import type { LastBatchRule } from './rank-sequence.js'
 
 /**
- * Where a training run is: what it needs to go on with the very next sample, on any number of ranks, workers and
- * nodes. The same on every rank. Fields are only ever added within a version.
+ * Position of a training run: enough to continue with the very next sample, on any number of ranks, workers and nodes.
+ * The same on every rank. A version only ever gains fields.
  */
 export interface FeedState {
   readonly v: 1
   readonly dataset: string
-  /** Of all samples with their checksums; null where not all of them were known yet. */
+  /** Fingerprint of all samples with their checksums; null if some were not known yet. */
   readonly fingerprint: string | null
-  /** Of the dataset's version and the samples' names and lengths; null where samples are of no version. */
+  /** Digest of the dataset's version and the samples' names and lengths; null if samples belong to no version. */
   readonly listing?: string | null
-  /** Samples in the dataset. */
+  /** Number of samples in the dataset. */
   readonly n: number
   readonly order: OrderKind
   readonly seed: number
@@ -24,12 +24,12 @@ export interface FeedState {
   /** Samples in a batch of all ranks. */
   readonly B: number
   readonly last: LastBatchRule
-  /** Name of each part of a mix → how often an epoch visits its samples; null without a mix. */
+  /** Maps each part of a mix to how often an epoch visits its samples; null without a mix. */
   readonly mix: Readonly<Record<string, number>> | null
   readonly skipped: readonly (readonly [epoch: number, sample: number])[]
 }
 
-/** What a state must agree with. */
+/** The fields in which a state must match the feed. */
 export interface FeedIdentity {
   readonly fingerprint: string | null
   readonly listing?: string | null
@@ -40,7 +40,7 @@ export interface FeedIdentity {
   readonly mix: FeedState['mix']
 }
 
-/** By what samples are told apart: their fingerprint, or their listing where not all checksums were known to both. */
+/** Chooses how to compare samples: by fingerprint, or by listing if either side did not know all checksums. */
 export function chooseIdentity(
   a: { readonly fingerprint?: string | null | undefined },
   b: { readonly fingerprint?: string | null | undefined },
@@ -50,7 +50,7 @@ export function chooseIdentity(
 
 const format = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The epoch and step that `state` means for batches of `globalBatch`; the end of an epoch is the start of the next. */
+/** Returns the epoch and step of `state` for batches of `globalBatch`; the end of an epoch is the start of the next. */
 export function planResume(
   state: FeedState,
   identity: FeedIdentity,

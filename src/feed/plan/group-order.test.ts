@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { isDscError } from '../../failure/dsc-error.js'
 import { formatGroupOrder, parseGroupOrder, refuseOrderOfOneMachine, shuffleGroups } from './group-order.js'
 
-/** Groups of these lengths. */
+/** Makes groups of these lengths. */
 function groupsOf(lengths: readonly number[], window: number) {
   let end = 0
   return { ends: Float64Array.from(lengths, (length) => (end += length)), window }
@@ -45,7 +45,7 @@ test('an order is the same everywhere, another in each epoch, and spreads neighb
   assert.ok(Math.abs(alike - 1 / window) < 0.03, `${alike} of the neighbours are of one group`)
 })
 
-/** What resumed jobs rely on. */
+/** Resumed jobs rely on this order. */
 const PINNED = [6, 7, 2, 1, 0, 9, 8, 10, 11, 5, 3, 4]
 
 test('all groups in the window are one global shuffle', () => {

@@ -4,32 +4,32 @@ import { allocatePages } from '../../samples/plan/shared-pages.js'
 import { createRandomStream } from './random.js'
 
 /**
- * Samples that are read in groups, so many at a time: at any place of an epoch, samples come from that many groups at
- * most. `groups-16` is the order of an epoch through 16 groups.
+ * Order in which samples are read through groups: at any place of an epoch, samples come from that many groups at most.
+ * `groups-16` is the order of an epoch through 16 groups.
  */
 export type GroupOrder = `groups-${number}`
 
-/** How an order through groups is written. */
+/** Formats an order through groups. */
 export function formatGroupOrder(window: number): GroupOrder {
   return `groups-${window}`
 }
 
-/** The groups that are open at a time in such an order; undefined where `text` is another one. */
+/** Number of groups open at a time in such an order; undefined if `text` is another order. */
 export function parseGroupOrder(text: string | undefined): number | undefined {
   const digits = /^groups-([1-9]\d{0,5})$/.exec(text ?? '')?.[1]
   return digits === undefined ? undefined : Number(digits)
 }
 
 /**
- * Throws USAGE where a feed chose groups by itself and some ranks of the job are on other machines: whether a disk has
- * room for rows is a matter of each machine, and the order must be one for the whole job.
+ * Throws USAGE if a feed chose groups by itself and some ranks of the job are on other machines. Whether a disk has
+ * room for rows differs between machines, but the whole job must have one order.
  */
 export function refuseOrderOfOneMachine(feed: {
   readonly order: string
-  /** What was asked for; undefined: the feed chose. */
+  /** The requested order; undefined: the feed chose. */
   readonly asked: string | undefined
   readonly world: number
-  /** Ranks on this machine, which share its disk. */
+  /** Number of ranks on this machine, which share its disk. */
   readonly localRanks: number
 }): void {
   const { order, asked, world, localRanks } = feed
@@ -42,10 +42,10 @@ export function refuseOrderOfOneMachine(feed: {
 }
 
 /**
- * The samples of an epoch, in memory that threads can share. Groups follow each other in a random order; the first
- * `window` are open at the start, and each time one is read to its end, the next one opens. The samples of a group
- * fall anywhere between its opening and its end, and those that fall between two openings are shuffled together. As
- * many groups as the window: the shuffle is global.
+ * Shuffles the samples of an epoch, in memory that threads can share. Groups follow each other in a random order. The
+ * first `window` are open at the start, and whenever one has been read to its end, the next one opens. The samples of a
+ * group fall anywhere between its opening and its end, and those between two openings are shuffled together. With as
+ * many groups as the window, the shuffle is global.
  */
 export function shuffleGroups(
   { ends, window }: SampleGroups,
@@ -56,7 +56,7 @@ export function shuffleGroups(
   const open = Math.min(window, count)
   const order = Uint32Array.from({ length: count }, (_, group) => group)
   shuffle(order, 0, count, random)
-  // Between the openings of two groups lies a stretch; there are as many as openings, but for the first, all at once.
+  // Each opening begins a stretch, except that the first `open` groups open together.
   const stretches = count - open + 1
   const sampleCount = count === 0 ? 0 : ends[count - 1]!
   const stretchOf = new Uint32Array(sampleCount)
@@ -79,7 +79,7 @@ export function shuffleGroups(
   return samples
 }
 
-/** Fisher–Yates over a part, from its last place down. */
+/** Fisher–Yates over a range, from its last place down. */
 function shuffle(
   numbers: Uint32Array,
   start: number,

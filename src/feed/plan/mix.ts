@@ -1,6 +1,6 @@
 import { type EpochOrder, type OrderData, openOrder, planOrder } from './order.js'
 
-/** One dataset of a mix. Its samples follow those of the parts before it in the samples manifest. */
+/** One dataset of a mix. Its samples follow those of the previous parts in the samples manifest. */
 export interface MixPart {
   readonly name: string
   readonly sampleCount: number
@@ -9,8 +9,8 @@ export interface MixPart {
 }
 
 /**
- * Where the choice of samples for a fraction begins among the streams of a seed: far behind every epoch. Changing it
- * changes what resumed jobs see.
+ * First epoch of the random stream that chooses samples for a fraction: far beyond any real epoch of a seed. Changing
+ * it changes which samples resumed jobs see.
  */
 const FIRST_CHOICE_EPOCH = 2 ** 40
 
@@ -18,13 +18,13 @@ interface Block {
   readonly start: number
   readonly firstSample: number
   readonly part: MixPart
-  /** Visits of whole rounds; what follows is the chosen fraction. */
+  /** Visits of whole rounds; the chosen fraction follows. */
   readonly wholeCount: number
   readonly chosenCount: number
   readonly choose: (position: number) => number
 }
 
-/** How many samples an epoch of `parts` visits. */
+/** Number of samples that an epoch of `parts` visits. */
 export function countMixed(parts: readonly MixPart[]): number {
   return parts.reduce((sum, part) => sum + wholeCountOf(part) + chosenCountOf(part), 0)
 }
@@ -40,8 +40,8 @@ export function openMixedOrder(visits: OrderData, parts: readonly MixPart[] | un
 }
 
 /**
- * Turns an order of the visits 0 … countMixed(parts) − 1 into one of samples. Whole rounds visit every sample; a
- * fraction takes turns, so that over the epochs all samples of a part are visited equally often.
+ * Turns an order of the visits 0 … countMixed(parts) − 1 into an order of samples. Whole rounds visit every sample.
+ * Samples take turns in a fraction, so that over the epochs all samples of a part are visited equally often.
  */
 export function planMixedOrder(visits: EpochOrder, parts: readonly MixPart[], seed: number): EpochOrder {
   const blocks: Block[] = []

@@ -65,7 +65,7 @@ for (const { kind, sampleCount, epochs } of [
         const expected = expect(Math.floor(i / groups), i % groups)
         return expected === 0 ? sum : sum + (count - expected) ** 2 / expected
       }, 0)
-    // About 121 to 143 degrees of freedom: the 99.99 % points are 186 to 213.
+    // About 121 to 143 degrees of freedom; the 99.99 % points are 186 to 213.
     const share = (row: number, column: number) => (size(row) * size(column)) / sampleCount
     assert.ok(chiSquare(places, (row, column) => epochs * share(row, column)) < 213)
     const ordered = sampleCount * (sampleCount - 1)

@@ -5,15 +5,15 @@ import { createRandomStream } from './random.js'
 
 /** `shuffle` holds the whole sequence (4 bytes per sample); `feistel6` computes it; `sequential` is for evaluation. */
 export const ORDER_KINDS = ['shuffle', 'feistel6', 'sequential'] as const
-/** How the samples of an epoch are ordered; `groups-16` where they are read in groups. */
+/** Order of an epoch's samples; `groups-16` if they are read in groups. */
 export type OrderKind = (typeof ORDER_KINDS)[number] | GroupOrder
 
 /** Above this many samples the sequence is computed instead of held: 2^26 samples would take 256 MiB per epoch. */
 const MAX_HELD_ORDER = 2 ** 26
 
-/** Which samples an order is over, and which permutation of them. It knows no ranks, nodes, memory or failures. */
+/** The samples of an order and how they are permuted, independent of ranks, nodes, memory and failures. */
 export interface OrderOptions {
-  /** Samples in the dataset, 1 to 2^40. */
+  /** Number of samples in the dataset, 1 to 2^40. */
   readonly sampleCount: number
   /** 0 to 2^53 − 1. */
   readonly seed: number
@@ -32,23 +32,23 @@ export interface EpochOrder {
   sampleAt(position: number): number
 }
 
-/** An order as one thread hands it to another. */
+/** An order in the form that one thread passes to another. */
 export interface OrderData extends OrderOptions {
-  /** The whole sequence, where it is held. */
+  /** The whole sequence, if it is held. */
   readonly held?: Uint32Array | undefined
 }
 
-/** The order that another thread has made, or that is computed as it is read. */
+/** Opens an order that another thread made, or one that is computed as it is read. */
 export function openOrder(data: OrderData): EpochOrder {
   return data.held ? holdOrder(data.epoch, data.held) : planOrder(data)
 }
 
-/** The kind that a dataset of `sampleCount` samples gets when none is asked for. */
+/** Default kind of order for a dataset of `sampleCount` samples. */
 export function chooseOrderKind(sampleCount: number): OrderKind {
   return sampleCount > MAX_HELD_ORDER ? 'feistel6' : 'shuffle'
 }
 
-/** The order of one epoch: the same for the same options on every machine. */
+/** The order of one epoch: the same on every machine for the same options. */
 export function planOrder(options: OrderOptions): EpochOrder {
   const { sampleCount, epoch } = options
   switch (options.kind) {
@@ -61,7 +61,7 @@ export function planOrder(options: OrderOptions): EpochOrder {
   }
 }
 
-/** The whole sequence of an epoch that is held. */
+/** Makes the whole sequence of an epoch, to be held. */
 export function holdSamples({ groups, ...options }: Omit<OrderOptions, 'kind'>): Uint32Array {
   return groups ? shuffleGroups(groups, options) : shuffleSamples(options)
 }
@@ -85,7 +85,7 @@ export function shuffleSamples(options: Omit<OrderOptions, 'kind'>): Uint32Array
   return samples
 }
 
-/** Six Feistel rounds on the smallest even number of bits that covers the samples; walks until it lands inside. */
+/** Six Feistel rounds on the smallest even number of bits that covers the samples; repeats until it lands in range. */
 function planFeistel(options: OrderOptions): (position: number) => number {
   const { sampleCount } = options
   const random = createRandomStream(options.seed, options.epoch)

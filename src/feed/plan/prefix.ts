@@ -2,14 +2,14 @@ import { allocatePages } from '../../samples/plan/shared-pages.js'
 import { type AssignmentOptions, planItemPositions } from './assignment.js'
 import type { EpochOrder } from './order.js'
 
-/** S_next_prefix of seed 001: the samples that an epoch begins with, as far as there is room to keep them. */
+/** S_next_prefix of seed 001: the first samples of an epoch, as many as there is room to keep. */
 export interface Prefix {
   /** One bit per sample, in memory that threads share. */
   readonly bits: Uint32Array
   readonly size: number
 }
 
-/** What one rank may have kept for it. */
+/** The samples that may be kept for one rank. */
 export interface PrefixShare {
   readonly assignment: AssignmentOptions
   readonly roomBytes: number
@@ -17,14 +17,14 @@ export interface PrefixShare {
 
 interface PrefixOptions {
   readonly order: EpochOrder
-  /** Samples in the dataset. */
+  /** Number of samples in the dataset. */
   readonly sampleCount: number
   readonly shares: readonly PrefixShare[]
   /** Bytes that a sample takes in the arena. */
   readonly extentBytesOf: (sample: number) => number
 }
 
-/** The first samples that the ranks read in the epoch of `order`, each as many as it has room for. */
+/** Plans the first samples that the ranks read in the epoch of `order`, as many for each as its room holds. */
 export function planPrefix({ order, sampleCount, shares, extentBytesOf }: PrefixOptions): Prefix {
   const prefix = { bits: allocatePages(Uint32Array, Math.ceil(sampleCount / 32)), size: 0 }
   for (const { assignment, roomBytes } of shares) {

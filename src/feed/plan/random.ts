@@ -9,7 +9,7 @@ function mix(word: bigint): bigint {
   return z ^ (z >> 31n)
 }
 
-/** A stream of uniform integers that depends on nothing but its seed. */
+/** A stream of uniform integers, determined by its seed alone. */
 interface RandomStream {
   /** The next word, 0 to 2^32 − 1. */
   nextUint32(): number

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
 import { countOfStep, type LastBatchRule, planRankSequence, positionOfItem } from './rank-sequence.js'
 
-/** Positions of global batch `step`, gathered from all ranks in rank order. */
+/** Gathers the positions of global batch `step` from all ranks, in rank order. */
 function gather(sampleCount: number, globalBatch: number, world: number, last: LastBatchRule, replicate = 1) {
   const batchSize = (globalBatch * replicate) / world
   const ranks = Array.from({ length: world }, (_, rank) =>

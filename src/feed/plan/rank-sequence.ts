@@ -1,17 +1,17 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 
-/** What becomes of the samples that do not fill a last global batch. */
+/** Rules for samples that do not fill a last global batch. */
 export const LAST_BATCH_RULES = ['drop', 'pad', 'uneven'] as const
-/** How an incomplete last batch is treated. */
+/** How an incomplete last batch is handled. */
 export type LastBatchRule = (typeof LAST_BATCH_RULES)[number]
 
-/** How an epoch is cut into batches, and which of them a rank gets. */
+/** How an epoch is split into batches, and which of them a rank gets. */
 export interface RankOptions {
   readonly sampleCount: number
-  /** Samples in one batch of one rank. */
+  /** Number of samples in one batch of one rank. */
   readonly batchSize: number
-  /** Ranks in the job. */
+  /** Number of ranks in the job. */
   readonly world: number
   /** 0 to world − 1. */
   readonly rank: number
@@ -21,21 +21,21 @@ export interface RankOptions {
 }
 
 /**
- * The items one rank receives, numbered 0 … itemsPerEpoch − 1 within an epoch. Global batch g covers positions
- * [g·B, (g+1)·B) of the epoch's order, whatever the number of ranks; rank r takes its r-th slice of it.
+ * The items one rank receives, numbered 0 … itemsPerEpoch − 1 within an epoch. Global batch g covers positions [g·B,
+ * (g+1)·B) of the epoch's order, regardless of the number of ranks; rank r takes its r-th slice.
  */
 export interface RankSequence {
   readonly options: RankOptions
-  /** B: samples in one batch of all ranks. */
+  /** B: number of samples in one batch of all ranks. */
   readonly globalBatch: number
-  /** Steps of the job in one epoch; equal on all ranks. */
+  /** Number of steps of the job in one epoch; equal on all ranks. */
   readonly stepsPerEpoch: number
-  /** Batches that this rank receives: `stepsPerEpoch`, or one less where `uneven` leaves it nothing at the end. */
+  /** Number of batches of this rank: `stepsPerEpoch`, or one less if `uneven` leaves it nothing at the end. */
   readonly batchesPerEpoch: number
   readonly itemsPerEpoch: number
 }
 
-/** Cuts the epoch for one rank. Throws USAGE where not even one batch comes out. */
+/** Plans the epoch for one rank. Throws USAGE if it has not even one batch. */
 export function planRankSequence(options: RankOptions): RankSequence {
   const { sampleCount, batchSize, world, rank, replicate, last } = options
   for (const [name, value] of Object.entries({ batchSize, world, replicate }))
@@ -83,13 +83,13 @@ export function positionOfItem(sequence: RankSequence, item: number): number {
   return step * sequence.globalBatch + Math.floor(rank / replicate) * batchSize + (item - step * batchSize)
 }
 
-/** How many items the rank's batch at `step` has: the batch size, or fewer at an uneven end. */
+/** Number of items in the rank's batch at `step`: the batch size, or fewer at an uneven end. */
 export function countOfStep(sequence: RankSequence, step: number): number {
   const { batchSize } = sequence.options
   return Math.min(batchSize, Math.max(0, sequence.itemsPerEpoch - step * batchSize))
 }
 
-/** Which of the rank's batches, counted through all epochs, has the item `serial` (epoch · itemsPerEpoch + item). */
+/** Number of the rank's batch, counted through all epochs, that has item `serial` (epoch · itemsPerEpoch + item). */
 export function batchOfSerial(sequence: RankSequence, serial: number): number {
   const epoch = Math.floor(serial / sequence.itemsPerEpoch)
   const item = serial - epoch * sequence.itemsPerEpoch

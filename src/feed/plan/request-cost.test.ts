@@ -6,7 +6,7 @@ import { planRequestBytes, type RequestTiming } from './request-cost.js'
 const MIB = 2 ** 20
 const CHUNK = 256 * 1024
 
-/** Requests of `bytes` to a node with t0 = `fixedMs` that sends `bytesPerMs`, one after the other. */
+/** Makes successive requests of `bytes` to a node with t0 = `fixedMs` that sends `bytesPerMs`. */
 function* askAlone(fixedMs: number, bytesPerMs: number, bytes: number): Generator<RequestTiming> {
   for (let askedAtMs = 1000; ; askedAtMs += fixedMs + bytes / bytesPerMs + 5) {
     const at = (came: number) => askedAtMs + fixedMs + came / bytesPerMs

@@ -2,7 +2,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { connectToFeed } from './connect-to-feed.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames } from './wire.js'
 
-/** Asks the feed at `socketPath` one question and returns its answer as text ('' when it hangs up instead). */
+/** Sends one question to the feed at `socketPath` and returns its answer as text ('' if it hangs up instead). */
 export function askFeed(socketPath: string, type: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const frames = readSessionFrames('the feed', ({ type, payload }) => {

@@ -24,7 +24,9 @@ interface Shape {
   readonly assign?: AssignRule
 }
 
-/** What all workers of all ranks of a job receive in one epoch: the digest of each global batch, and who got what. */
+/**
+ * Returns what all workers of a job receive in one epoch: the digest of each global batch, and who got which samples.
+ */
 async function readJob(context: TestContext, shape: Shape, epochs: number) {
   const { ranks, workers, nodeCount, last, assign = 'fixed' } = shape
   const folder = makeTestFolder(context)

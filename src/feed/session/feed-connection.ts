@@ -3,10 +3,10 @@ import { DscError, type FailureCode } from '../../failure/dsc-error.js'
 import { connectToFeed } from './connect-to-feed.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames, type SessionFrame } from './wire.js'
 
-/** Which feed a client asks, and how long it waits. */
+/** The feed that a client connects to, and its timeout. */
 export interface ConnectionOptions {
   readonly socketPath: string
-  /** A feed that is silent for so long while it is waited for counts as gone, milliseconds. */
+  /** How long an awaited feed may be silent before it counts as gone, in ms. */
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
 }
@@ -19,7 +19,7 @@ export class FeedConnection {
   #failure: unknown
   #wake = () => {}
 
-  /** Dials a feed. Whether one answers shows with the first message. */
+  /** Connects to a feed. The first message shows whether one answers. */
   constructor(options: ConnectionOptions) {
     const { socketPath, signal } = options
     this.#options = options
@@ -41,7 +41,7 @@ export class FeedConnection {
       this.#end(this.#gone('has ended'))
     })
     if (signal?.aborted) abort()
-    this.#socket.unref() // a feed that nobody reads from does not keep the program alive
+    this.#socket.unref() // a feed without readers does not keep the program alive
   }
 
   get isEnded(): boolean {
@@ -53,8 +53,8 @@ export class FeedConnection {
   }
 
   /**
-   * The next message but for notes, which become warnings of this process. Rejects with FEED_GONE when the feed ends or
-   * is silent, or with what the feed says is wrong.
+   * Returns the next message, except that notes become warnings of this process. Rejects with FEED_GONE when the feed
+   * ends or is silent, or with the error that the feed reports.
    */
   async receive(): Promise<SessionFrame> {
     await this.#hear()
@@ -73,7 +73,7 @@ export class FeedConnection {
     this.#end(this.#gone('was left'))
   }
 
-  /** Waits for a message or the end; what the feed sent before it ended counts, its last words above all. */
+  /** Waits for a message or the end. Messages sent before the end count, above all the last one. */
   async #hear(): Promise<void> {
     const { timeoutMs } = this.#options
     const silent = setTimeout(() => this.#end(this.#gone(`has sent nothing for ${timeoutMs} ms`)), timeoutMs)

@@ -17,7 +17,7 @@ import { folderSupply, groupSupply } from '../sources/folder-supply.js'
 import { SessionServer } from './session-server.js'
 
 const COUNT = 20
-/** Open at a time where rows are read in groups. */
+/** Number of groups open at a time if rows are read in groups. */
 const WINDOW = 3
 const GLOBAL_BATCH = 4
 const SEED = 7
@@ -52,7 +52,7 @@ function writeParquet(folder: string): void {
 const readingOf = (format: string): RowsReading =>
   format.endsWith('groups') ? { kind: 'groups', window: WINDOW } : { kind: 'unpacked' }
 
-/** Nobody may write to the files any more, as to those of copies. */
+/** Makes the files unwritable, like those of copies. */
 function protect(folder: string): void {
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true }))
     if (entry.isFile()) chmodSync(join(entry.parentPath, entry.name), 0o444)
@@ -92,7 +92,7 @@ async function serve(context: TestContext, format: string, memoryBytes: number) 
   }
 }
 
-/** Ids and bytes of each global batch that `world` ranks get from `step` on. */
+/** Returns ids and bytes of each global batch that `world` ranks get from `step` on. */
 async function readEpoch(socketPath: string, { world, step }: { world: number; step: number }) {
   const steps = new Map<number, { id: number; data: Buffer }[][]>()
   const readRank = async (rank: number) => {
@@ -129,7 +129,7 @@ for (const format of [...Object.keys(WRITERS), ...PACKED.map((kind) => `${kind},
         `${world} ranks from step ${step}`,
       )
       for (const { id, data } of found) assert.ok(data.equals(samples[id]!), `sample ${id}`)
-      // The reading runs ahead into the epochs after it, whose groups are read, too.
+      // Reading runs ahead into the following epochs, so their groups are read, too.
       if (groups)
         assert.ok(counters().row_groups_read! <= 3 * groups.ends.length, 'groups are read, not rows')
     }

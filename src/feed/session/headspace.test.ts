@@ -9,7 +9,7 @@ function batch(step: number): LeasedBatch {
   return { epoch: 0, step, slots: [], offsets: [step], lost: [] }
 }
 
-/** Takes batches at a pace: `asItIsMs` when they are read, `freeMs` when they are replayed. Returns what it got. */
+/** Takes batches at a pace: `asItIsMs` for read ones, `freeMs` for replayed ones. Returns the batches. */
 class Reader {
   readonly got: LeasedBatch[] = []
   readonly #probe: WorkerProbe
@@ -65,7 +65,7 @@ test('what is replayed stays in memory until the pass ends; what lies between tw
   const reader = new Reader(worker)
   reader.take(20, { asItIsMs: 10, freeMs: 5 })
   const kept = reader.got.filter((each) => worker.keeps(each))
-  assert.equal(kept.length, 20 - 5) // the first five were read, and go when the client gives them back
+  assert.equal(kept.length, 20 - 5) // the first five were read, and leave when the client releases them
   assert.equal(worker.begin(worker, 1).length, 2)
   assert.equal(probe.list()[0]?.free.secondsPerBatch, 0.005)
 

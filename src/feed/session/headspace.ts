@@ -1,14 +1,14 @@
 import type { LeasedBatch } from '../stream/leased-batch.js'
 
-/** How long batches took, one after the other, and how much that changed in the meantime. */
+/** Time per batch over consecutive batches, and how much it varied. */
 export interface Pace {
   readonly batches: number
   readonly secondsPerBatch: number
-  /** By how much the two halves of the measurement differ, as a part of the whole: 0.02 = 2 %. */
+  /** Difference between the two halves of the measurement, relative to the whole: 0.02 = 2 %. */
   readonly noise: number
 }
 
-/** A worker of a rank: how fast it takes batches as they come, and as fast as it can. */
+/** Pace of a rank's worker with real data, and with data that is free. */
 export interface WorkerHeadspace {
   readonly rank: number
   readonly worker: number
@@ -17,23 +17,24 @@ export interface WorkerHeadspace {
 }
 
 interface HeadspaceOptions {
-  /** Batches of each worker that are measured, in either way. */
+  /** Number of batches to measure for each worker, in either way. */
   readonly batches: number
-  /** Batches of each worker that come before, while caches fill and compilers run. */
+  /** Number of batches of each worker before measuring, while caches fill and compilers run. */
   readonly warmup: number
 }
 
-/** Batches of each worker that are handed out again and again, and stay in memory beside what it holds. */
+/** Number of batches of each worker that are handed out repeatedly and stay in memory, beside those it holds. */
 export const REPLAYED_BATCHES = 2
 
 /**
- * Finds out how much faster training would be if data were free: measures how fast each worker takes its batches, then
- * hands out batches that lie in memory again and again, and measures anew. What training learns meanwhile is of no use.
+ * Measures how much faster training would be if data were free. It measures how fast each worker takes its batches,
+ * then hands out the same batches from memory repeatedly, and measures again. The training done during that time is
+ * useless.
  */
 export class HeadspaceProbe {
   readonly #options: HeadspaceOptions
   readonly #workers = new Map<string, WorkerProbe>()
-  /** Of all processes that ever took batches. */
+  /** Pids of all processes that ever took batches. */
   readonly pids = new Set<number>()
   readonly #finished = Promise.withResolvers<void>()
 
@@ -41,12 +42,12 @@ export class HeadspaceProbe {
     this.#options = options
   }
 
-  /** Resolves once every worker that ever came has been measured. */
+  /** Resolves once every worker that ever connected has been measured. */
   get finished(): Promise<void> {
     return this.#finished.promise
   }
 
-  /** The probe of a worker; the same one when it comes back for another epoch. `pid`: the process that it is. */
+  /** Returns the probe of a worker, the same one when it returns for another epoch. `pid`: the worker's process. */
   ofWorker(name: {
     readonly rank: number
     readonly reader: string
@@ -60,12 +61,12 @@ export class HeadspaceProbe {
     return found
   }
 
-  /** Those that were measured in both ways. */
+  /** Lists the workers measured in both ways. */
   list(): readonly WorkerHeadspace[] {
     return [...this.#workers.values()].flatMap((worker) => worker.describe() ?? [])
   }
 
-  /** Batches that the slowest worker has had so far. */
+  /** Number of batches delivered so far to the slowest worker. */
   get leastDelivered(): number {
     return Math.min(
       ...[...this.#workers.values()].map(({ delivered }) => delivered),
@@ -78,7 +79,7 @@ export class HeadspaceProbe {
   }
 }
 
-/** What is handed out to one worker, and when. */
+/** Decides which batches one worker gets, and when. */
 export class WorkerProbe {
   readonly #name: { readonly rank: number; readonly worker: number }
   readonly #options: HeadspaceOptions
@@ -89,7 +90,7 @@ export class WorkerProbe {
   readonly #cached: LeasedBatch[] = []
   #owner: object | undefined
   #lastMs: number | undefined
-  /** Deliveries that are not measured: the reader has batches in hand yet. */
+  /** Number of deliveries left to skip in the measurement, while the reader still has batches in hand. */
   #settling: number
   #depth = 0
   #delivered = 0
@@ -114,23 +115,23 @@ export class WorkerProbe {
   }
 
   /**
-   * A pass of `owner` begins, in which the worker may hold `depth` batches. Returns the batches that are not handed out
-   * any more: they are the caller's to release.
+   * Begins a pass of `owner`, in which the worker may hold `depth` batches. Returns the batches that are no longer
+   * handed out; the caller releases them.
    */
   begin(owner: object, depth: number): readonly LeasedBatch[] {
     this.#owner = owner
-    this.#lastMs = undefined // what lies between two passes is no matter of data
+    this.#lastMs = undefined // time between two passes says nothing about data
     this.#depth = depth
     this.#settling = Math.max(this.#settling, depth)
     return this.#cached.splice(0)
   }
 
-  /** The owner leaves. Returns as `begin` does; nothing where another pass has begun. */
+  /** Ends the owner's pass. Returns batches as `begin` does; none if another pass has begun. */
   end(owner: object): readonly LeasedBatch[] {
     return owner === this.#owner ? this.#cached.splice(0) : []
   }
 
-  /** The batch to hand out at `step` instead of reading one; undefined: one is to be read. */
+  /** Returns the batch to hand out at `step` instead of reading one; undefined: read one. */
   replay(epoch: number, step: number): LeasedBatch | undefined {
     if (!this.#isFree || this.#cached.length < REPLAYED_BATCHES) return undefined
     const replayed = { ...this.#cached[this.#delivered % REPLAYED_BATCHES]!, epoch, step }
@@ -138,12 +139,12 @@ export class WorkerProbe {
     return replayed
   }
 
-  /** Whether the batch stays in memory when the worker gives it back. */
+  /** Whether the batch stays in memory after the worker gives it back. */
   keeps(batch: LeasedBatch): boolean {
     return this.#cached.includes(batch) || this.#replays.has(batch)
   }
 
-  /** The batch leaves for the worker. */
+  /** Records that the batch leaves for the worker. */
   note(batch: LeasedBatch, nowMs: number): void {
     this.#delivered += 1
     const sinceMs = this.#lastMs
@@ -157,7 +158,7 @@ export class WorkerProbe {
     else if (sinceMs !== undefined && !this.isDone) this.#add(nowMs - sinceMs)
   }
 
-  /** Undefined: it was not measured in both ways. */
+  /** Undefined unless measured in both ways. */
   describe(): WorkerHeadspace | undefined {
     if (!this.isDone) return undefined
     const { rank, worker } = this.#name

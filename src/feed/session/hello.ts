@@ -3,10 +3,10 @@ import { ASSIGN_RULES, type AssignRule } from '../plan/assignment.js'
 import { LAST_BATCH_RULES, type LastBatchRule } from '../plan/rank-sequence.js'
 import type { LossRule } from '../stream/batch-stream.js'
 
-/** Who a client is: a worker of a rank. */
+/** A client's introduction: a worker of a rank. */
 export interface Hello {
   readonly rank: number
-  /** Which of the rank's loaders: each has a position of its own. Empty for a rank that has one. */
+  /** Name of one of the rank's loaders, each with its own position. Empty for a rank with one loader. */
   readonly reader: string
   readonly world: number
   readonly replicate: number
@@ -15,13 +15,13 @@ export interface Hello {
   readonly assign: AssignRule
   readonly worker: number
   readonly workers: number
-  /** What becomes of batches with samples that are lost. */
+  /** How to handle batches with lost samples. */
   readonly onLoss: LossRule
-  /** Batches that the client may hold at once, beside those it keeps; undefined: the feed chooses. */
+  /** Number of batches that the client may hold at once, beside those it keeps; undefined: the feed chooses. */
   readonly depth: number | undefined
-  /** Batches that the client keeps while it asks for others; undefined: the feed chooses. */
+  /** Number of batches that the client keeps while it asks for others; undefined: the feed chooses. */
   readonly keep: number | undefined
-  /** What the client takes for granted; a feed with another seed or order is the wrong one. */
+  /** Values the client expects; a feed with another seed or order is the wrong one. */
   readonly seed: number | undefined
   readonly order: string | undefined
   readonly fingerprint: string | undefined
@@ -29,12 +29,12 @@ export interface Hello {
   readonly pid: number
 }
 
-/** From where a client wants to read. */
+/** Where a client wants to start reading. */
 export interface Start {
   /** undefined: the epoch after the last one that this rank has read. */
   readonly epoch: number | undefined
   readonly step: number
-  /** Names one pass over the data; workers of one pass share it. undefined: the feed finds out. */
+  /** Name of one pass over the data, shared by its workers. undefined: the feed finds out. */
   readonly run: string | undefined
 }
 
@@ -67,7 +67,7 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
   }
 }
 
-/** Reads from which place of which epoch a client wants batches; no epoch = the one after its present one. */
+/** Reads the epoch and step at which a client wants to start; without an epoch, the one after its current one. */
 export function parseStart(raw: Readonly<Record<string, unknown>>): Start {
   const isGiven = raw.epoch !== null && raw.epoch !== undefined
   return {
@@ -77,14 +77,14 @@ export function parseStart(raw: Readonly<Record<string, unknown>>): Start {
   }
 }
 
-/** A batch says its epoch in 32 bits. */
+/** Batches encode their epoch in 32 bits. */
 function epochOf(raw: Readonly<Record<string, unknown>>): number {
   const epoch = wholeNumber(raw, 'epoch')
   if (epoch < 2 ** 32) return epoch
   throw new DscError('FEED_PROTOCOL', `epoch must be below ${2 ** 32}, not ${epoch}`)
 }
 
-/** A field of a message; throws FEED_PROTOCOL where it is not a whole number. */
+/** Returns a field of a message; throws FEED_PROTOCOL unless it is a whole number. */
 export function wholeNumber(raw: Readonly<Record<string, unknown>>, name: string, fallback?: number): number {
   const value = raw[name] ?? fallback
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value

@@ -5,8 +5,8 @@ import { DscError } from '../../failure/dsc-error.js'
 import { SocketFolder } from './socket-folder.js'
 
 /**
- * Listens for this user only; takes over a socket that a dead feed left behind. The folder stays open until the
- * server is closed, which removes the socket.
+ * Listens for this user only; takes over a socket that a dead feed left behind. The folder stays open until the server
+ * closes, which removes the socket.
  */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
   if (Buffer.byteLength(path) > 107)
@@ -30,7 +30,7 @@ async function listen(server: Server, address: string): Promise<void> {
   try {
     unlinkSync(address)
   } catch {
-    // mostly there is none; where it cannot go, listening says why
+    // usually it does not exist; if it cannot be removed, listening reports why
   }
   const mask = process.umask(0o177)
   try {

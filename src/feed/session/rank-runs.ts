@@ -7,13 +7,13 @@ export interface Run {
   readonly epoch: number
   readonly step: number
   readonly workers: number
-  /** Names of the runs before it, the last few. */
+  /** Names of the most recent earlier runs. */
   readonly earlier: readonly string[]
   /** Worker → the session that reads for it. */
   readonly sessions: Map<number, RunSession>
 }
 
-/** What a run has to know of a connection. */
+/** The part of a connection that a run needs. */
 export interface RunSession {
   readonly pid: number
   /** Whether it still reads: not closed, and not at the end of its run. */
@@ -26,13 +26,13 @@ interface Placement {
   readonly isNew: boolean
 }
 
-/** Names that are kept: a worker that is late belongs to a run of a moment ago. */
+/** Number of names kept: a late worker belongs to a run of a moment ago. */
 const MAX_EARLIER = 16
 
 /**
- * Finds or opens the run a worker belongs to. Workers that name their run share it. Workers that do not (a plain
- * torch DataLoader) fill the open run until one comes whose place is taken: that one opens the next epoch. Undefined: a
- * worker comes late for a run that was given up for the present one.
+ * Finds or opens the run a worker belongs to. Workers that name their run share it. Workers that do not (a plain torch
+ * DataLoader) fill the open run until one arrives whose place is taken; that one opens the next epoch. Undefined if a
+ * worker arrives late for a run that the current one replaced.
  */
 export function placeSession(
   current: Run | undefined,

@@ -9,14 +9,14 @@ import type { Run } from './rank-runs.js'
 /** The stream of a rank's reader and the clients that read it. */
 export interface ServedRank {
   readonly rank: number
-  /** In what shape it is read. */
+  /** Identifies the shape in which it is read. */
   readonly key: string
   readonly stream: BatchStream
   run: Run | undefined
-  /** Ends when the stream stands where `run` begins. */
+  /** Resolves when the stream is at the start of `run`. */
   opening: Promise<void>
   readonly clients: Set<object>
-  /** Samples that were left out of batches. */
+  /** Number of samples left out of batches. */
   skippedCount: number
 }
 
@@ -30,17 +30,17 @@ export class ServedRanks {
     this.#engine = engine
   }
 
-  /** Batches that the client of `hello` may hold at once. */
+  /** Number of batches that the client of `hello` may hold at once. */
   depthOf(hello: Hello): number {
     return (hello.depth ?? planDepth(this.#roomOf(hello))) + this.keepOf(hello)
   }
 
-  /** Batches of these that it keeps while it asks for others. */
+  /** Number of these that it keeps while it asks for others. */
   keepOf(hello: Hello): number {
     return hello.keep ?? planKeep(this.#roomOf(hello))
   }
 
-  /** Finds the rank's stream or opens it; throws when the rank is served in another shape. */
+  /** Finds or opens the rank's stream; throws if the rank is served in another shape. */
   join(hello: Hello): ServedRank {
     const { rank, reader, world, replicate, batchSize, last, assign } = hello
     const key = JSON.stringify([world, replicate, batchSize, last, assign])
@@ -97,7 +97,7 @@ export class ServedRanks {
       )
   }
 
-  /** Gives back what readers of a rank had that have left. */
+  /** Closes streams of the rank whose readers have left. */
   #closeIdle(rank: number): void {
     for (const [place, served] of this.#ranks) {
       if (served.rank !== rank || served.clients.size > 0) continue

@@ -11,7 +11,7 @@ import type { LossRule } from '../stream/batch-stream.js'
 import { type ConnectionOptions, FeedConnection } from './feed-connection.js'
 import { MESSAGE, parseBatch } from './wire.js'
 
-/** What the feed must have; undefined: whatever it has. */
+/** Values the feed must have; undefined: any. */
 interface Expected {
   readonly seed: number | undefined
   readonly order: OrderKind | undefined
@@ -24,11 +24,11 @@ interface SessionBatchesOptions extends ConnectionOptions, Expected {
   readonly onLoss: LossRule
 }
 
-/** What a feed says of itself. */
+/** A feed's description of itself. */
 interface Welcome {
   readonly arena: { readonly path: string; readonly nonce: string }
   readonly table: { readonly path: string; readonly bytes: number }
-  /** Files of the table, by its numbers, that samples are read from instead of the arena. */
+  /** Files that samples are read from instead of the arena, indexed by the table's file numbers. */
   readonly mapped?: { readonly folder: string; readonly descriptors: readonly number[] }
   readonly fingerprint: string | null
   readonly listing: string | null
@@ -39,7 +39,7 @@ interface Welcome {
   readonly stepsPerEpoch: number
   readonly batchesPerEpoch: number
   readonly globalBatch: number
-  /** Batches that this client may have on their way or in use. */
+  /** Number of batches that this client may have on their way or in use. */
   readonly depth: number
 }
 
@@ -48,13 +48,13 @@ interface Session {
   readonly connection: FeedConnection
   readonly welcome: Welcome
   readonly arenaFd: number
-  /** Opened when they are first needed. */
+  /** Opened on first use. */
   readonly mappedFds: Map<number, number>
 }
 
 /**
- * The batches of a rank out of the feed that listens on a socket. After that feed is gone, the next pass asks the one
- * that listens there then, which must feed the same samples in the same order.
+ * The batches of a rank from the feed that listens on a socket. If that feed ends, the next pass connects to the feed
+ * that listens there by then, which must feed the same samples in the same order.
  */
 export class SessionBatches implements BatchReader {
   readonly identity: FeedIdentity
@@ -94,7 +94,7 @@ export class SessionBatches implements BatchReader {
     }
     const { connection, welcome } = this.#session
     connection.send(MESSAGE.start, { epoch, step, run: randomUUID() })
-    // Batches of the pass before may still be on their way; the feed has given them up.
+    // Batches of the previous pass may still be in flight; the feed has given them up.
     while ((await connection.receive()).type !== MESSAGE.started) {}
     connection.send(MESSAGE.next, { count: welcome.depth })
   }
@@ -115,7 +115,7 @@ export class SessionBatches implements BatchReader {
     return { items, lost }
   }
 
-  /** Of what a sample lies in. */
+  /** Descriptor of the file that holds a sample. */
   #descriptorOf(sample: number): number {
     const { welcome, arenaFd, mappedFds } = this.#session
     if (!welcome.mapped) return arenaFd

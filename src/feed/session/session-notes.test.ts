@@ -18,7 +18,7 @@ interface Lossy {
   readonly onNodeLost: (message: string) => void
 }
 
-/** Every other sample of a folder on each of two nodes, the source of all of them behind them. */
+/** Supplies samples from two nodes, each with every other sample of a folder; the fallback has all of them. */
 async function openStriped({ folder, nodes, onNodeLost }: Lossy): Promise<SampleSupply> {
   const { root, table } = folder
   return stripeSupply({

@@ -20,7 +20,7 @@ function makeRank(stream: object): ServedRank {
   }
 }
 
-/** Of two workers of a rank, one; what the feed writes to it comes out of `socket`. */
+/** Makes one of a rank's two workers; `socket` receives everything the feed writes to it. */
 function makeWorker(rank: ServedRank, worker: number) {
   const socket = new PassThrough()
   const reading = new SessionReading({

@@ -14,34 +14,34 @@ interface SessionReadingOptions {
   readonly hello: Hello
   readonly rank: ServedRank
   readonly table: SampleTable
-  /** What people should know, for whoever is served next. */
+  /** Notes for people, passed to the next client that is served. */
   readonly takeNotes: () => readonly string[]
-  /** Filled with 0xDB where released samples were; undefined: left as it is. */
+  /** Arena whose released samples to fill with 0xDB; undefined: leave them as they are. */
   readonly poisoned: SampleArena | undefined
-  /** Measures how fast the client could be; undefined: nobody asked. */
+  /** Measures how fast the client could be; undefined: not requested. */
   readonly probe: WorkerProbe | undefined
-  /** Batches that the client may hold at once, and those of them that it keeps while it asks for others. */
+  /** Number of batches that the client may hold at once, and how many of those it keeps while it asks for others. */
   readonly depth: number
   readonly keep: number
 }
 
 const PASS_HAS_ENDED = 'another loader of this rank has begun a new pass; this one has ended'
 
-/** What one client reads: where it is, what it may get, and what it holds. */
+/** Reading of one client: its position, its credits and its leases. */
 export class SessionReading implements RunSession {
   readonly rank: ServedRank
   readonly #options: SessionReadingOptions
-  /** Sequence number of a batch → what the client holds. */
+  /** Sequence number of a batch → the batch that the client holds. */
   readonly #leases = new Map<number, LeasedBatch>()
   #run: Run | undefined
   #nextStep = 0
-  /** Batches that the client has asked for and not got. */
+  /** Number of batches that the client has requested but not received. */
   #credits = 0
   #nextSeq = 1
   #isSending = false
   #isClosed = false
   #hasEnded = false
-  /** Since when the client has all the batches that it asked for. */
+  /** When the client had received all requested batches; undefined while some are due. */
   #servedAtMs: number | undefined
 
   constructor(options: SessionReadingOptions) {
@@ -54,11 +54,11 @@ export class SessionReading implements RunSession {
   }
 
   get isReading(): boolean {
-    // The end of an epoch is sent in advance, too: a client reads on until its last batch is the one in use.
+    // The end of an epoch is sent ahead, too: a client still reads until its last batch is the one in use.
     return !this.#isClosed && (!this.#hasEnded || this.#leases.size > 1 + this.#options.keep)
   }
 
-  /** Begins a pass; what the client holds is given back. */
+  /** Begins a pass; releases everything the client holds. */
   async start(start: Start): Promise<void> {
     const { hello, socket } = this.#options
     this.release(Number.POSITIVE_INFINITY)
@@ -77,11 +77,11 @@ export class SessionReading implements RunSession {
     this.#credits = 0
     this.#servedAtMs = undefined
     if (isNew) this.rank.opening = this.rank.stream.start(run.epoch, run.step)
-    await this.rank.opening // for the run's other workers, too: what they ask for sooner would be given up
+    await this.rank.opening // also for the run's other workers: anything they request sooner would be given up
     socket.write(formatSessionFrame(MESSAGE.started, { epoch: run.epoch, step: run.step }))
   }
 
-  /** The client takes `count` batches more. Rejects when they cannot be read. */
+  /** Lets the client receive `count` more batches. Rejects when they cannot be read. */
   async grant(count: number): Promise<void> {
     this.#credits += count
     if (this.#servedAtMs !== undefined)
@@ -96,12 +96,12 @@ export class SessionReading implements RunSession {
     }
   }
 
-  /** Any samples, outside of the order. */
+  /** Sends any samples, outside of the order. */
   async sendPicked(ids: readonly number[]): Promise<void> {
     this.#send(await this.rank.stream.pick(ids))
   }
 
-  /** Gives back the batches up to the sequence number `upTo`. */
+  /** Releases the batches up to sequence number `upTo`. */
   release(upTo: number): void {
     for (const [seq, batch] of this.#leases) {
       if (seq > upTo) break
@@ -120,7 +120,7 @@ export class SessionReading implements RunSession {
     this.rank.clients.delete(this)
   }
 
-  /** Sends batches while the client has credits. One at a time, so that they leave in order. */
+  /** Sends batches while the client has credits, one at a time, so that they leave in order. */
   async #sendAll(): Promise<void> {
     const { socket } = this.#options
     while (this.#credits > 0 && this.#run && !this.#isClosed && !this.#hasEnded) {
@@ -141,7 +141,7 @@ export class SessionReading implements RunSession {
     }
   }
 
-  /** Undefined when the client went elsewhere meanwhile, and took the ground from under this read. */
+  /** Undefined if the client has moved to another pass, which ended this read. */
   async #read(run: Run, step: number): Promise<LeasedBatch | undefined> {
     try {
       return await this.rank.stream.read(run.epoch, step, this.#options.hello.onLoss)
@@ -162,7 +162,7 @@ export class SessionReading implements RunSession {
     if (!this.#isClosed && this.#run === run) this.#endPass()
   }
 
-  /** Tells of a pass that was given up for another. The connection stays: its next pass may be that one. */
+  /** Reports that the pass was given up for another. The connection stays: the client's next pass may be that one. */
   #endPass(): undefined {
     this.#run = undefined
     this.#options.socket.write(
@@ -184,7 +184,7 @@ export class SessionReading implements RunSession {
     socket.write(formatBatch({ seq, epoch, step, offsets, ids, lengths, flags, lost }))
   }
 
-  /** Overwrites what may be evicted and has not been; a view that outlives its batch then shows it. */
+  /** Overwrites samples that may be evicted but have not been, which exposes views that outlive their batch. */
   #poison(batch: LeasedBatch, held: readonly Extent[]): void {
     const { space, file } = this.#options.poisoned!
     for (const [i, extent] of held.entries())

@@ -9,23 +9,23 @@ import { listenOnSocket } from './listen-on-socket.js'
 import { ServedRanks } from './served-ranks.js'
 import { Session, type SessionHost } from './session.js'
 
-/** Which feed is served, and on which socket. */
+/** The feed to serve, and the socket to serve it on. */
 export interface SessionServerOptions {
   readonly engine: FeedEngine
-  /** What the first client that is served is told. Default: nothing. */
+  /** Notes for the first client that is served. Default: none. */
   readonly notes?: readonly string[]
   /** Unix socket to listen on; at most 107 bytes. */
   readonly socketPath: string
-  /** Fills released samples with 0xDB, so that a client that reads on sees it. */
+  /** Fills released samples with 0xDB, which exposes clients that still read them. */
   readonly isPoisoning?: boolean
-  /** Called when the last client leaves, and whenever one comes. */
+  /** Called with the number of connections whenever a client connects or leaves. */
   readonly onClients?: (count: number) => void
   readonly onStop?: () => void
-  /** Hands out cached batches after a while, and measures (`dsc feed headspace`). */
+  /** Hands out cached batches after a while and measures the pace (`dsc feed headspace`). */
   readonly probe?: HeadspaceProbe
 }
 
-/** How a request of HTTP begins. No frame does: these bytes would announce one of 0.5 GB. */
+/** Start of an HTTP request. No frame starts so: these bytes would announce one of 0.5 GB. */
 const HTTP_GET = 'GET '
 
 /** A feed that clients of this machine can connect to. */
@@ -91,7 +91,7 @@ export class SessionServer {
     })
   }
 
-  /** Prometheus (by a proxy, for this is a unix socket) and `curl --unix-socket` ask for the metrics by HTTP. */
+  /** Answers Prometheus (through a proxy, as this is a unix socket) and `curl --unix-socket`, which use HTTP. */
   #answerHttp(socket: Socket): void {
     socket.on('data', () => {}) // the rest of the request
     const head = 'HTTP/1.0 200 OK\r\ncontent-type: text/plain; version=0.0.4\r\n\r\n'
@@ -99,7 +99,7 @@ export class SessionServer {
   }
 }
 
-/** A nameless file with `bytes`, for clients to map. */
+/** Writes `bytes` to an unnamed file for clients to map. */
 function shareBytes(bytes: Uint8Array): number {
   const path = join(tmpdir(), `dsc-samples-${process.pid}-${process.hrtime.bigint()}`)
   const fd = openSync(path, 'wx+', 0o600)

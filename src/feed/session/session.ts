@@ -10,22 +10,22 @@ import type { ServedRanks } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames, type SessionFrame } from './wire.js'
 
-/** What sessions share. */
+/** State that sessions share. */
 export interface SessionHost {
   readonly engine: FeedEngine
-  /** What the client that is served next is told, once. */
+  /** Takes the notes for the next client that is served, once. */
   readonly takeNotes: () => readonly string[]
   readonly ranks: ServedRanks
-  /** Where clients open the samples manifest. */
+  /** Path where clients open the samples manifest. */
   readonly tablePath: string
-  /** Whether released samples are filled with 0xDB. */
+  /** Whether to fill released samples with 0xDB. */
   readonly isPoisoning: boolean
   readonly stop: () => void
-  /** As in `SessionServerOptions`. */
+  /** See `SessionServerOptions`. */
   readonly probe: HeadspaceProbe | undefined
 }
 
-/** The feed's end of one connection. Whatever the client holds is given back when it closes. */
+/** The feed's end of one connection. When it closes, the feed releases everything the client holds. */
 export class Session {
   readonly #socket: Socket
   readonly #host: SessionHost
@@ -33,7 +33,7 @@ export class Session {
     this.#queue = this.#queue.then(() => this.#handle(frame)).catch((error: unknown) => this.#fail(error))
   })
   #reading: SessionReading | undefined
-  /** Messages are handled one after the other. */
+  /** Handles messages one after the other. */
   #queue = Promise.resolve()
   #isClosed = false
 
@@ -47,7 +47,7 @@ export class Session {
     })
   }
 
-  /** Some bytes of the client. */
+  /** Takes some bytes from the client. */
   take(chunk: Buffer): void {
     try {
       this.#frames.push(chunk)

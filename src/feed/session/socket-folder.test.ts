@@ -13,7 +13,7 @@ import { listenOnSocket } from './listen-on-socket.js'
 const isRefusal = (message: RegExp) => (error: unknown) =>
   isDscError(error, 'FEED_PROTOCOL') && message.test(error.message)
 
-/** A socket that anybody could have made, in a folder of `mode`. */
+/** Listens on a socket that anybody could have made, in a folder of `mode`. */
 async function listenAnyhow(context: TestContext, mode: number): Promise<string> {
   const folder = join(makeTestFolder(context), 'run')
   mkdirSync(folder)
@@ -63,7 +63,7 @@ test('a folder or a socket of another user is refused', {
   chownSync(join(path, '..'), 12_345, 12_345)
   assert.throws(() => connectToFeed(path), isRefusal(/run belongs to user 12345/))
   chmodSync(join(path, '../..'), 0o755)
-  process.seteuid!(12_346) // who may not even look into that folder
+  process.seteuid!(12_346) // may not even look into that folder
   try {
     assert.throws(() => connectToFeed(path), isRefusal(/run belongs to user 12345/))
   } finally {

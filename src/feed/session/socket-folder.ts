@@ -5,8 +5,8 @@ import { DscError } from '../../failure/dsc-error.js'
 import { O_PATH } from '../../platform/held-folder.js'
 
 /**
- * The folder of a feed's socket, held open: what was checked is what is used, whatever becomes of its name. Whoever
- * may write there could answer in the feed's place, so folder and socket must be this user's own.
+ * The folder of a feed's socket, held open, so that the checked folder is the one used even if names change. Anybody
+ * who can write there could answer in the feed's place, so folder and socket must belong to this user.
  */
 export class SocketFolder {
   readonly #fd: number
@@ -17,7 +17,7 @@ export class SocketFolder {
     this.#path = path
   }
 
-  /** Opens the folder of the socket at `path`. Throws FEED_PROTOCOL where others may write in it. */
+  /** Opens the folder of the socket at `path`. Throws FEED_PROTOCOL if others may write in it. */
   static open(path: string): SocketFolder {
     const folder = dirname(resolve(path))
     return openOrCloseNow((closers) => {
@@ -28,7 +28,7 @@ export class SocketFolder {
     })
   }
 
-  /** As `open`, and makes the folder where it is not there. */
+  /** Like `open`, but makes the folder if needed. */
   static make(path: string): SocketFolder {
     const folder = dirname(resolve(path))
     try {
@@ -43,12 +43,12 @@ export class SocketFolder {
     return SocketFolder.open(path)
   }
 
-  /** Where to connect and listen: the socket's name in the open folder. */
+  /** Address to connect to and listen on: the socket's name in the open folder. */
   get address(): string {
     return `/proc/self/fd/${this.#fd}/${basename(this.#path)}`
   }
 
-  /** Throws FEED_PROTOCOL for a socket of somebody else. One that is not there is nobody's. */
+  /** Throws FEED_PROTOCOL for another user's socket. A missing socket is fine. */
   requireOwnSocket(): void {
     const socket = lstatSync(this.address, { throwIfNoEntry: false })
     if (!socket) return
@@ -62,7 +62,7 @@ export class SocketFolder {
   }
 }
 
-/** In a folder like /tmp anybody may make names, but none may take another's away: there the socket is what counts. */
+/** In a folder like /tmp anybody can create names, but not remove another user's. There only the socket counts. */
 function requireOwnFolder(folder: string, stats: Stats): void {
   const isShared = (stats.mode & 0o1000) !== 0 && [0, userId()].includes(stats.uid)
   if (isShared) return

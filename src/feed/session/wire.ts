@@ -2,10 +2,10 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatFrame, formatFrameStart, readFrames, type Wire } from '../../frames/frame.js'
 import type { LengthPrefixedReader } from '../../frames/length-prefixed.js'
 
-/** The frames between a feed and its clients. A client of another version is refused. */
+/** The frames between a feed and its clients. Clients of another version are refused. */
 export const SESSION_WIRE: Wire = { mark: 'DSCS', version: 8 }
 
-/** What the head of a frame has as its `type`; the fields beside it are of that message. */
+/** Values of `type` in the head of a frame; the other fields depend on the message. */
 export const MESSAGE = {
   hello: 1,
   welcome: 2,
@@ -20,7 +20,7 @@ export const MESSAGE = {
   ids: 11,
   status: 12,
   stop: 13,
-  /** {message}: a sentence for people that comes before whatever comes next, to one client of the feed. */
+  /** {message}: a sentence for people, sent to one client of the feed before its next message. */
   note: 14,
 } as const
 
@@ -31,7 +31,7 @@ export interface SessionFrame {
   readonly payload: Buffer
 }
 
-/** Calls `onFrame` with each frame of the bytes that are pushed. Pushing throws FEED_PROTOCOL for anything else. */
+/** Calls `onFrame` with each frame in the pushed bytes. Pushing anything else throws FEED_PROTOCOL. */
 export function readSessionFrames(
   peer: 'a client of the feed' | 'the feed',
   onFrame: (frame: SessionFrame) => void,
@@ -47,7 +47,7 @@ export function readSessionFrames(
   })
 }
 
-/** One message as its bytes lie on the wire. */
+/** Formats one message as bytes on the wire. */
 export function formatSessionFrame(type: number, fields: object = {}, payload?: Uint8Array): Buffer {
   return formatFrame(SESSION_WIRE, { type, ...fields }, payload)
 }
@@ -58,7 +58,7 @@ function parseHead(raw: unknown): { readonly type: number; readonly [field: stri
   return { ...head, type: head.type }
 }
 
-/** Where the samples of a batch lie: in the arena, or, where WELCOME names mapped files, in those of the table. */
+/** Location of a batch's samples: in the arena or, if WELCOME names mapped files, in the files of the table. */
 interface BatchMessage {
   readonly seq: number
   readonly epoch: number
@@ -66,9 +66,9 @@ interface BatchMessage {
   readonly ids: readonly number[]
   readonly offsets: readonly number[]
   readonly lengths: readonly number[]
-  /** 1 where a sample pads the last batch. */
+  /** 1 if a sample pads the last batch. */
   readonly flags: readonly number[]
-  /** Samples that no source could give and that the batch came without. */
+  /** Samples that the batch lacks because no source could deliver them. */
   readonly lost: readonly number[]
 }
 
@@ -92,7 +92,7 @@ export function formatBatch(batch: BatchMessage): Buffer {
   return frame
 }
 
-/** The inverse of `formatBatch`, of the payload alone. */
+/** The inverse of `formatBatch`, for the payload alone. */
 export function parseBatch(payload: Buffer): BatchMessage {
   const [seq, epoch, step, count] = [0, 4, 8, 12].map((at) => payload.readUInt32LE(at)) as [
     number,

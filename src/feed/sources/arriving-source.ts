@@ -4,41 +4,42 @@ import { placeOf, type SampleTable } from '../../samples/sample-table.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 import { LocalSource } from './local-source.js'
 
-/** What is waited for of a file: all of it, proven, or some of its bytes, as soon as they are written. */
+/** The awaited part of a file: all of it, verified, or some of its bytes as soon as they are written. */
 export type Wanted = number | { readonly file: number; readonly offset: number; readonly length: number }
 
-/** Files that are coming to this machine. */
+/** Files being downloaded to this machine. */
 export interface Arrivals {
-  /** For messages; says why where they come no more. */
+  /** For messages; says why if no more will arrive. */
   readonly name: string
   /** Whether all of them are here. */
   readonly isComplete: boolean
-  /** Files whose bytes were here, and which were then found to be other than their source. */
+  /** Files whose bytes were here and then turned out to differ from their source. */
   readonly spoilt: ReadonlySet<number>
-  /** Files that are here already. */
+  /** Whether a file is here already. */
   isHere(file: number): boolean
-  /** Says what will be read, in that order; adds to what was said before. */
+  /** Appends to the list of files or bytes to read, in that order. */
   order(wanted: readonly Wanted[]): void
-  /** Waits until it is here; it comes next. False: it will not come. */
+  /** Waits until it is here, and moves it to the front. Resolves to false if it will not arrive. */
   waitFor(wanted: Wanted, signal: AbortSignal | undefined): Promise<boolean>
 }
 
-/** What is ordered ahead of what was read: enough to keep every connection of a stager busy. */
+/** Number to order ahead of what was read: enough to keep every connection of a stager busy. */
 const ORDER_AHEAD = 4096
-/** Streams take turns with so much of it. */
+/** Number that a stream orders per turn. */
 const TURN = 64
-/** Samples of a spoilt file that a message names. */
+/** Number of samples of a spoilt file that a message names. */
 const SHOWN_SAMPLES = 8
 
-/** What a stream will read, and how much of it was ordered. */
+/** Everything a stream will read, and how much of it was ordered. */
 interface Expected {
   readonly wanted: readonly Wanted[]
   ordered: number
 }
 
 /**
- * Samples of files of this machine's disk that are still coming. Each is read as soon as its file is there, proven; with
- * `unproven`, as soon as its own bytes are, and whoever read it is told should its file turn out to be wrong.
+ * Samples from files on this machine's disk that are still being downloaded. Each is read as soon as its file is here
+ * and verified. With `unproven`, it is read as soon as its own bytes are here, and reading fails later if the file
+ * turns out to be wrong.
  */
 export class ArrivingSource implements SampleSource {
   readonly layout = 'full'
@@ -48,7 +49,7 @@ export class ArrivingSource implements SampleSource {
   readonly #arrivals: Arrivals
   readonly #local: LocalSource
   readonly #takes: 'proven' | 'unproven'
-  /** Samples that were read before their files were proven, by file. */
+  /** Samples that were read before their files were verified, by file. */
   readonly #unproven = new Map<number, number[]>()
   readonly #expected = new Map<object, Expected>()
   #ordered = 0
@@ -97,7 +98,7 @@ export class ArrivingSource implements SampleSource {
     this.#orderMore()
     const reads = coming.map((i) => this.#readWhenHere(request, i, onSample))
     if (here.length > 0) reads.push(this.#readAll(request, here, onSample))
-    // All have ended before the request does: what a thread still writes to must not be given away.
+    // Every read ends before the request does: a thread may still write to the samples' places until then.
     const failed = (await Promise.allSettled(reads)).find((each) => each.status === 'rejected')
     if (failed) throw failed.reason
   }
@@ -124,7 +125,7 @@ export class ArrivingSource implements SampleSource {
     )
   }
 
-  /** Orders on, of one stream after the other, as reading goes on. */
+  /** Orders more as reading proceeds, taking turns between streams. */
   #orderMore(): void {
     for (let isMore = true; isMore && this.#ordered < this.#read + ORDER_AHEAD; ) {
       isMore = false
@@ -152,7 +153,7 @@ export class ArrivingSource implements SampleSource {
     else this.#unproven.set(file, [sample])
   }
 
-  /** Throws when samples that were fed have turned out to be other than their source: training has seen them. */
+  /** Throws if samples that were fed turn out to differ from their source: training has seen them. */
   #requireSound(): void {
     for (const file of this.#arrivals.spoilt) {
       const samples = this.#unproven.get(file)

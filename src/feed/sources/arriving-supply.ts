@@ -2,18 +2,18 @@ import type { SampleTable } from '../../samples/sample-table.js'
 import { type Arrivals, ArrivingSource } from './arriving-source.js'
 import type { SampleSupply } from './sample-supply.js'
 
-/** Samples of a folder of this machine whose files are still coming. */
+/** Samples from a folder of this machine whose files are still being downloaded. */
 export function arrivingSupply(options: {
   readonly root: string
   readonly table: SampleTable
   readonly arrivals: Arrivals
-  /** Whether samples of shards are fed once their shard is proven, or before. */
+  /** Whether to feed samples of shards once their shard is verified, or before. */
   readonly takes: 'proven' | 'unproven'
-  /** As in `SampleSupply`. */
+  /** See `SampleSupply`. */
   readonly listing: string
 }): SampleSupply {
   const { root, table, arrivals, listing } = options
-  // A plain file is proven while it comes.
+  // A plain file is verified during the download.
   const takes = table.isSharded ? options.takes : 'proven'
   return {
     table,

@@ -3,8 +3,8 @@ import type { SampleTable } from '../../samples/sample-table.js'
 import type { MixPart } from '../plan/mix.js'
 
 /**
- * The parts of a mix: runs of samples whose names begin with the same folder. `times` says for each folder how often
- * an epoch visits its samples; it must name all of them, so that none is left out by mistake.
+ * Finds the parts of a mix: runs of samples whose names begin with the same folder. `times` gives, for each folder, how
+ * often an epoch visits its samples; it must name all of them, so that none is left out by mistake.
  */
 export function findMixParts(
   table: Pick<SampleTable, 'count' | 'nameOf'>,

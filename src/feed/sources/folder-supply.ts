@@ -3,7 +3,7 @@ import { LocalSource } from './local-source.js'
 import { RowGroupSource } from './row-group-source.js'
 import type { SampleSupply } from './sample-supply.js'
 
-/** Samples of a folder of this machine. */
+/** Samples from a folder of this machine. */
 export function folderSupply(
   folder: Pick<SampleFolder, 'root' | 'table'>,
   { mix, listing }: Pick<SampleSupply, 'mix' | 'listing'> = {},
@@ -15,7 +15,7 @@ export function folderSupply(
   }
 }
 
-/** Rows of Parquet files of this machine that are not unpacked. */
+/** Rows from Parquet files of this machine that are not unpacked. */
 export function groupSupply(
   { table, groups }: Pick<SampleFolder, 'table' | 'groups'>,
   { listing }: Pick<SampleSupply, 'listing'> = {},

@@ -2,10 +2,10 @@ import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-s
 import type { SampleTable } from '../../samples/sample-table.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 
-/** A request is read in parts of about this many bytes, so that threads share it and its first samples come early. */
+/** Approximate size of a request's parts, in bytes: threads share them, and the first samples arrive early. */
 const PART_BYTES = 1 << 20
 
-/** Samples of a folder on this machine, read by the pool's threads: one node that holds everything. */
+/** Samples from a folder on this machine, read by the pool's threads. It counts as one node that holds everything. */
 export class LocalSource implements SampleSource {
   readonly layout = 'full'
   readonly origin = 'local'
@@ -33,7 +33,7 @@ export class LocalSource implements SampleSource {
       const first = start
       parts.push(this.#readPart(part, (i, status) => onSample(first + i, status)))
     }
-    // All have ended before the request does: what a thread still writes to must not be given away.
+    // Every part ends before the request does: a thread may still write to the samples' places until then.
     const failed = (await Promise.allSettled(parts)).find((each) => each.status === 'rejected')
     if (failed) throw failed.reason
   }

@@ -3,22 +3,22 @@ import type { OnSample, ReadRequest, SampleOrigin, SampleSource } from '../../sa
 import type { SampleTable } from '../../samples/sample-table.js'
 import type { RequestTiming } from '../plan/request-cost.js'
 
-/** Upper bounds of the classes that requests are counted in, in milliseconds. */
+/** Upper bounds of the duration classes of requests, in milliseconds. */
 export const REQUEST_CLASSES_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000] as const
 
-/** What one storage node was asked for. */
+/** Counts of requests to one storage node. */
 export interface NodeMeter {
   requests: number
   requestMs: number
-  /** Requests that took at most REQUEST_CLASSES_MS[i], and none of the classes below. */
+  /** Number of requests that took at most REQUEST_CLASSES_MS[i], but longer than the class below. */
   readonly classes: number[]
-  /** Bytes of samples in its share, by where they came from in the end. */
+  /** Bytes of samples in its share, by where they finally came from. */
   readonly bytes: Map<SampleOrigin, number>
-  /** When the newest samples of the node came, ms of the same clock. */
+  /** When the node's newest samples arrived, in ms of the same clock. */
   sentAtMs: number
 }
 
-/** What is learned while one request is answered. */
+/** Measures one request while it is answered. */
 class RequestWatch {
   readonly askedAtMs: number
   readonly #meter: NodeMeter
@@ -26,7 +26,7 @@ class RequestWatch {
   #silentSinceMs: number
   #bytes = 0
   #hasCome = false
-  /** Whether its node alone has answered, and in full. */
+  /** Whether only its own node has answered, and in full. */
   #isPlain: boolean
   #first: { readonly atMs: number; readonly bytes: number } | undefined
 
@@ -35,22 +35,22 @@ class RequestWatch {
     this.#meter = meter
     this.#nowMs = nowMs
     this.#silentSinceMs = this.askedAtMs
-    this.#isPlain = meter.requests > 0 // the first one also made the connection
+    this.#isPlain = meter.requests > 0 // the first one also opened the connection
   }
 
-  /** Its own node has sent a sample of `length` bytes. */
+  /** Records a sample of `length` bytes from its own node. */
   take(length: number): void {
     this.#bytes += length
     if (this.#hasCome) return
     this.#hasCome = true
     this.#silentSinceMs = this.#meter.sentAtMs
-    // Samples that come together are told one after the other; the first arrival is all of them.
+    // Samples that arrive together are reported one after the other; the first arrival includes all of them.
     queueMicrotask(() => {
       this.#first = { atMs: this.#nowMs(), bytes: this.#bytes }
     })
   }
 
-  /** A sample was lost, or came from elsewhere: what the request took says nothing about its node. */
+  /** Discards the measurement: a sample was lost or came from elsewhere, so the time says nothing about its node. */
   spoil(): void {
     this.#isPlain = false
   }
@@ -70,11 +70,11 @@ class RequestWatch {
 
 interface MeteredSourceOptions {
   readonly nowMs: () => number
-  /** A node alone has answered in full. */
+  /** Called when a single node has answered in full. */
   readonly onTimed: (timing: RequestTiming) => void
 }
 
-/** A source with one meter per node that counts what goes through it. */
+/** Wraps a source and counts its traffic, with one meter per node. */
 export class MeteredSource implements SampleSource {
   readonly table: SampleTable
   readonly layout: SampleLayout

@@ -10,27 +10,27 @@ import { type RangeReader, RangeSource } from './range-source.js'
 import { RemoteSource } from './remote-source.js'
 import type { SampleSupply } from './sample-supply.js'
 
-/** What is read when no storage node can give a sample. */
+/** Source to read when no storage node can deliver a sample. */
 export type RemoteFallback =
   | { readonly kind: 'folder'; readonly folder: Pick<SampleFolder, 'root' | 'table'> }
   | { readonly kind: 'ranges'; readonly reader: RangeReader }
 
-/** Which storage nodes hold the samples, and what happens where they do not answer. */
+/** The storage nodes that hold the samples, and the fallback if they do not answer. */
 export interface RemoteOptions {
   /** With layout `striped`, node i of the list holds the samples s with s mod N = i. */
   readonly nodes: readonly StorageAddress[]
   readonly layout: SampleLayout
   readonly fallback: RemoteFallback | undefined
   readonly token: string | undefined
-  /** How nodes are believed; absent: connections are not encrypted. */
+  /** How to trust nodes; without it, connections are not encrypted. */
   readonly tls?: StorageTls | undefined
   /** First folder of the samples' names → how often an epoch visits them. Default: each sample once. */
   readonly mix?: Readonly<Record<string, number>> | undefined
-  /** Told when a node stops answering. */
+  /** Called when a node stops answering. */
   readonly onNodeLost?: ((message: string) => void) | undefined
 }
 
-/** Samples of storage nodes. Nodes that do not answer now are left to the failure ladder, if one does. */
+/** Samples from storage nodes. Nodes that do not answer now are left to the failure ladder, if another one does. */
 export async function nodeSupply(options: RemoteOptions): Promise<SampleSupply> {
   const { nodes, layout, fallback, token, tls, mix } = options
   const folder = fallback?.kind === 'folder' ? fallback.folder : undefined
@@ -78,7 +78,7 @@ async function fetchTable({ nodes, token, tls }: RemoteOptions): Promise<SampleT
   throw failure
 }
 
-/** A node that answers must hold the same samples, and the stripe that its place in the list says. */
+/** Checks that each node that answers holds the same samples and the stripe that matches its place in the list. */
 async function checkNodes(options: RemoteOptions, table: SampleTable): Promise<void> {
   const { nodes, layout, token, tls } = options
   for (const [i, address] of nodes.entries()) {

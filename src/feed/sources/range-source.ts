@@ -3,11 +3,11 @@ import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../../sa
 import type { SampleTable } from '../../samples/sample-table.js'
 import { writeFully } from '../arena/write-fully.js'
 
-/** Reads parts of files of a dataset where they came from, such as S3. */
+/** Reads ranges of a dataset's files from its source, such as S3. */
 export interface RangeReader {
   /** For messages. */
   readonly name: string
-  /** `length` bytes of `file` from `offset` on; the reader repeats what is worth repeating. */
+  /** Reads `length` bytes of `file` from `offset` on; retries if that makes sense. */
   read(file: string, offset: number, length: number): Promise<Uint8Array>
   close(): Promise<void>
 }
@@ -16,11 +16,11 @@ interface RangeSourceOptions {
   readonly table: SampleTable
   readonly arenaFd: number
   readonly reader: RangeReader
-  /** Reads in flight. Default 8. */
+  /** Maximum number of reads in flight. Default 8. */
   readonly concurrency?: number
 }
 
-/** Samples of one file that lie closer than this are read in one go, in bytes. */
+/** Maximum gap between samples of one file that are read together, in bytes. */
 const COALESCE_GAP_BYTES = 64 * 1024
 const COALESCE_MAX_BYTES = 8 * 1024 * 1024
 
@@ -31,7 +31,7 @@ interface Range {
   readonly indexes: number[]
 }
 
-/** Samples read by ranges from where the dataset came from: slow, and there when nothing else is. */
+/** Samples read as ranges from the dataset's source: slow, but available when nothing else is. */
 export class RangeSource implements SampleSource {
   readonly layout = 'full'
   readonly origin = 'store'
@@ -73,7 +73,7 @@ export class RangeSource implements SampleSource {
     return this.#options.reader.close()
   }
 
-  /** Reads when its turn comes. */
+  /** Reads the range when its turn comes. */
   async #readRange(range: Range): Promise<Uint8Array> {
     const { reader, concurrency = 8 } = this.#options
     if (this.#running >= concurrency) await new Promise<void>((resolve) => this.#waiting.push(resolve))
@@ -87,7 +87,7 @@ export class RangeSource implements SampleSource {
   }
 }
 
-/** Which bytes to read for `samples`: neighbours in one file together. */
+/** Plans the byte ranges to read for `samples`, merging neighbors in one file. */
 function planRanges(table: SampleTable, samples: Uint32Array): readonly Range[] {
   const indexes = Array.from(samples.keys()).sort((a, b) => {
     const [x, y] = [samples[a]!, samples[b]!]

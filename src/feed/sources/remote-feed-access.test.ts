@@ -7,7 +7,7 @@ import { makeTestFolder, sampleBytes } from '../../testing/sample-folder.js'
 import { lengthOf, makeFolder, readAll, relay, serve } from '../../testing/storage-node.js'
 import { nodeSupply } from './node-supply.js'
 
-/** A certificate for 127.0.0.1 that vouches for itself. */
+/** Reads a self-signed certificate for 127.0.0.1. */
 function readCertificate(context: TestContext): { cert: string; key: string } {
   const { certFile, keyFile } = makeCertificate(makeTestFolder(context))
   return { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }

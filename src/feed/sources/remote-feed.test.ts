@@ -17,7 +17,7 @@ test('a feed over two stripes delivers the order of one machine', async (context
   ]
   const counters = await readAll(context, { nodes, layout: 'striped', fallback: undefined, token: undefined })
   assert.equal(counters.failovers, 0)
-  // Half of the samples in each of two epochs, and what was read ahead of the third.
+  // Half of the samples in each of two epochs, plus those read ahead of the third.
   for (const { counts } of nodes)
     assert.ok(counts.samples >= COUNT && counts.samples < COUNT + 60, `${counts.samples}`)
 })

@@ -11,7 +11,7 @@ import { RemoteSource } from './remote-source.js'
 
 const BYTES = 1000
 
-/** A node that may move, and a source of it that reads sample 3. */
+/** Makes a node that may move, and a source on it that reads sample 3. */
 async function makeMovingNode(context: TestContext, isThere: boolean) {
   const directory = makeTestFolder(context)
   const folder = await makeSampleFolder(directory, 8, () => BYTES)
@@ -62,7 +62,7 @@ test('a node that was started anew elsewhere is looked for, and asked again', as
   await first.close()
   assert.equal(await read(), 'unreachable')
   assert.equal(source.isNodeUp(0), false)
-  while (place.asked < 2) await sleep(5) // it is not there yet, and is looked for again
+  while (place.asked < 2) await sleep(5) // it is not there yet, so the source looks for it again
   place.now = await open()
   await readUntilThere()
   assert.equal(source.nodeName(0), `storage node 0 (127.0.0.1:${place.now.port})`)

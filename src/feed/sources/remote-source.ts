@@ -7,18 +7,18 @@ import { StorageNode, type StorageNodeOptions, type StorageNodePlace } from './s
 interface RemoteSourceOptions extends StorageNodeOptions {
   readonly layout: SampleLayout
   readonly nodes: readonly StorageNodePlace[]
-  /** For each sample the node that holds it, where that is not told by the layout. */
+  /** For each sample the node that holds it, if the layout does not determine it. */
   readonly placement?: Uint16Array | undefined
-  /** Read when no storage node can give a sample: the last step of the ladder. */
+  /** Source to read when no storage node can deliver a sample: the last step of the ladder. */
   readonly fallback: SampleSource | undefined
   readonly nowMs: () => number
-  /** Told when a node stops answering, once until it answers again. */
+  /** Called when a node stops answering, once until it answers again. */
   readonly onNodeLost?: ((message: string) => void) | undefined
 }
 
 /**
- * Samples of storage nodes. A request that fails is tried once more on a new connection, then on the other holders
- * of its samples, then in the fallback; the samples come from elsewhere, their order stays.
+ * Samples from storage nodes. A failed request is retried once on a new connection, then on the other holders of its
+ * samples, then in the fallback. Samples may come from elsewhere, but their order stays.
  */
 export class RemoteSource implements SampleSource {
   readonly table: SampleTable

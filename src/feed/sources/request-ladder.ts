@@ -1,7 +1,7 @@
 import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../../samples/sample-source.js'
 import { CONNECT_TIMEOUT_MS, type StorageNode } from './storage-node.js'
 
-/** What has happened to requests; names of metrics. */
+/** Counters of request failures; also names of metrics. */
 export interface LadderCounters {
   retries: number
   hedges: number
@@ -17,14 +17,14 @@ interface LadderOptions {
   readonly fallback: SampleSource | undefined
   readonly counters: LadderCounters
   readonly nowMs: () => number
-  /** A node's breaker has opened. */
+  /** Called when a node's breaker has opened. */
   readonly onBroken: (node: StorageNode) => void
 }
 
-/** A node gave only part of what it was asked for, or nothing. */
+/** A node delivered only part of a request, or nothing. */
 class NodeFailure extends Error {
   readonly left: readonly number[]
-  /** It fell silent, rather than hang up. */
+  /** Whether it fell silent instead of hanging up. */
   readonly isSilence: boolean
 
   constructor(left: readonly number[], options: { readonly isSilence: boolean; readonly cause: unknown }) {
@@ -35,21 +35,21 @@ class NodeFailure extends Error {
 }
 
 /**
- * One request on its way from source to source: its node, once more on a new connection, the other holders of its
- * samples, then the fallback. While its node is slow, the missed sample is also asked for elsewhere (hedged).
- * Samples are named by their index in the request.
+ * One request on its way from source to source: its node, again on a new connection, the other holders of its samples,
+ * then the fallback. While its node is slow, the missed sample is also requested elsewhere (hedged). Samples are
+ * identified by their index in the request.
  */
 export class RequestLadder {
   readonly #options: LadderOptions
   readonly #request: ReadRequest
   readonly #onSample: OnSample
-  /** What was said of samples that are not there yet. */
+  /** Status reported for samples that are not here yet. */
   readonly #statuses = new Map<number, SampleStatus>()
-  /** Has the node leave the missed sample to others. */
+  /** Makes the node leave the missed sample to others. */
   #abandonFirst = () => {}
-  /** Whether the missed sample has come. */
+  /** Whether the missed sample has arrived. */
   #hasFirst = false
-  /** The missed sample, asked for elsewhere: resolves to it if nobody had it. */
+  /** The hedged request for the missed sample: resolves to its index if it was found nowhere. */
   #hedged: Promise<readonly number[]> | undefined
 
   constructor(request: ReadRequest, onSample: OnSample, options: LadderOptions) {
@@ -68,7 +68,7 @@ export class RequestLadder {
       left = await this.#askElsewhere(others, left)
     }
     const hedged = (await this.#hedged) ?? []
-    // Nobody else had it: its own node, which was only slow, may still give it.
+    // Found nowhere else: its own node, which was only slow, may still deliver it.
     const lost = hedged.length > 0 ? await this.#tryNode(planned!, hedged, { mayHedge: false }) : hedged
     for (const index of [...left, ...lost]) this.#onSample(index, this.#statuses.get(index) ?? 'unreachable')
   }
@@ -91,8 +91,8 @@ export class RequestLadder {
   }
 
   /**
-   * What of `wanted` the node did not give. A connection that broke is tried once more; a node that said nothing at
-   * all is not, when someone else could answer meanwhile. A node that failed is left alone until a probe succeeds.
+   * Returns the samples of `wanted` that the node did not deliver. A broken connection is retried once, but not after
+   * complete silence if another source can answer instead. A node that failed is left alone until a probe succeeds.
    */
   async #tryNode(
     node: StorageNode,
@@ -120,7 +120,7 @@ export class RequestLadder {
     return left
   }
 
-  /** Asks one node for samples. Returns those it did not give; rejects with NodeFailure. */
+  /** Asks one node for samples. Returns the ones it did not deliver; rejects with NodeFailure. */
   async #askNode(node: StorageNode, wanted: readonly number[]): Promise<number[]> {
     const { nowMs } = this.#options
     const { signal } = this.#request
@@ -130,7 +130,7 @@ export class RequestLadder {
     this.#abandonFirst = () => void left.delete(0)
     try {
       const client = await node.connect()
-      const asked = wanted.filter((index) => left.has(index)) // the first may have been abandoned meanwhile
+      const asked = wanted.filter((index) => left.has(index)) // the first may have been abandoned in the meantime
       if (asked.length === 0 || this.#isAborted) return [...left]
       const part = this.#partOf(asked)
       const onSample = (at: number, status: SampleStatus) => this.#take(asked[at]!, status, left)
@@ -139,7 +139,7 @@ export class RequestLadder {
         this.#abandonFirst = () => {
           left.delete(0)
           fetch.abandon(0)
-          if (left.size === 0) fetch.cancel() // it was asked for nothing else that is still to come
+          if (left.size === 0) fetch.cancel() // nothing else of the request is still to arrive
         }
       signal?.addEventListener('abort', fetch.cancel)
       await fetch.done.finally(() => signal?.removeEventListener('abort', fetch.cancel))
@@ -163,8 +163,8 @@ export class RequestLadder {
   }
 
   /**
-   * Asks for the missed sample elsewhere when the node is slow. Counted from before the connection is there:
-   * connecting to a node that is down is what takes longest.
+   * Requests the missed sample elsewhere if the node is slow. The time counts from before the connection, because
+   * connecting to a node that is down takes longest.
    */
   #hedgeLater(node: StorageNode): NodeJS.Timeout | undefined {
     if (!this.#hasOthers) return undefined

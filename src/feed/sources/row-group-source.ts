@@ -6,21 +6,22 @@ import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-s
 import type { SampleTable } from '../../samples/sample-table.js'
 import { ArenaWriter } from '../arena/arena-writer.js'
 
-/** What is held beyond the groups that an order has open, bytes: requests run ahead, of each rank on its own. */
+/** Bytes to hold beyond the groups that an order has open, because each rank's requests run ahead on their own. */
 const AHEAD_BYTES = 64 * 2 ** 20
 
-/** A row group that was read, or is being read. */
+/** A row group that was read or is being read. */
 interface HeldGroup {
   readonly rows: Promise<Uint8Array>
   readonly bytes: number
-  /** Its rows that were not asked for since it was read. */
+  /** Number of its rows not requested since it was read. */
   rowsLeft: number
 }
 
 /**
- * Rows of Parquet files that are not unpacked: a row group is read whole when the first of its rows is asked for, and
- * held until all of them have been. The order (`shuffleGroups`) has few groups open at a time. Where rows are asked for
- * elsewhere, by other machines or because they are still in memory, a group goes when there is no room for it.
+ * Rows from Parquet files that are not unpacked. A row group is read whole when its first row is requested, and held
+ * until all of its rows have been. The order (`shuffleGroups`) has few groups open at a time. If rows are never
+ * requested here, because other machines read them or because they are still in memory, their group is dropped when it
+ * no longer fits.
  */
 export class RowGroupSource implements SampleSource {
   readonly layout = 'full'
@@ -30,7 +31,7 @@ export class RowGroupSource implements SampleSource {
   readonly #groups: RowGroups
   readonly #arena: ArenaWriter
   readonly #reader = new GroupReader()
-  /** By group, in the order in which they were last used. */
+  /** By group, least recently used first. */
   readonly #held = new Map<number, HeldGroup>()
   readonly #firstGroups: Uint32Array
   readonly #mostBytes: number
@@ -62,7 +63,7 @@ export class RowGroupSource implements SampleSource {
       if (known) known.push(i)
       else places.set(group, [i])
     }
-    // All have ended before the request does: what is still written to must not be given away.
+    // Every read ends before the request does: a read may still write to the samples' places until then.
     const reads = Array.from(places, ([group, of]) =>
       this.#readFrom(group, { request, places: of, onSample }),
     )
@@ -100,7 +101,7 @@ export class RowGroupSource implements SampleSource {
     for (const [place, status] of statuses.entries()) onSample(places[place]!, status)
   }
 
-  /** The rows of a group, of which so many are taken now. */
+  /** Returns the rows of a group, and counts `taken` of them as requested. */
   #hold(group: number, taken: number): Promise<Uint8Array> {
     const held = this.#held.get(group) ?? this.#begin(group)
     this.#held.delete(group)
@@ -130,7 +131,7 @@ export class RowGroupSource implements SampleSource {
     })
     const bytes = table.offsets[last]! + table.lengths[last]! - table.offsets[first]!
     rows.catch(() => {
-      if (this.#held.delete(group)) this.#heldBytes -= bytes // whoever asks again reads again
+      if (this.#held.delete(group)) this.#heldBytes -= bytes // the next request reads it again
     })
     this.#groupsRead += 1
     this.#heldBytes += bytes
@@ -154,7 +155,7 @@ export class RowGroupSource implements SampleSource {
   }
 }
 
-/** Of each file, its first group. */
+/** Finds the first group of each file. */
 function findFirstGroups(table: SampleTable, { ends }: RowGroups): Uint32Array {
   const firsts = new Uint32Array(table.fileCount)
   for (let group = ends.length - 1; group >= 0; group--) firsts[table.files[ends[group]! - 1]!] = group

@@ -8,15 +8,15 @@ import type { ReaderPool } from '../threads/reader-pool.js'
 /** Where an engine gets its samples. */
 export interface SampleSupply {
   readonly table: SampleTable
-  /** Folder of this machine that reader threads read; undefined when they need none. */
+  /** Folder of this machine for reader threads; undefined if they need none. */
   readonly folder: { readonly root: string; readonly table: SampleTable } | undefined
-  /** Whether all of that folder is here, so that clients may map its files where nobody may write to them. */
+  /** Whether all of that folder is here, so that clients may map those of its files that nobody may write to. */
   readonly isWhole?: boolean
-  /** What states are compared by where a table has no fingerprint (`digestListing`). */
+  /** Compared between states if a table has no fingerprint (`digestListing`). */
   readonly listing?: string | undefined
-  /** Replaces that of the settings. */
+  /** Overrides the mix of the settings. */
   readonly mix?: readonly MixPart[] | undefined
-  /** Samples are read by these, and the order goes through them. */
+  /** Samples are read in these groups, and the order goes through them. */
   readonly groups?: SampleGroups | undefined
   /** Makes the source, which writes into the arena. */
   makeSource(parts: { readonly pool: ReaderPool; readonly arenaFile: ArenaFile }): SampleSource

@@ -5,26 +5,26 @@ import { type StorageAddress, StorageClient } from '../storage/storage-client.js
 
 /** Where a storage node listens. */
 export interface StorageNodePlace {
-  /** Undefined: nowhere as yet. */
+  /** Undefined if it does not listen yet. */
   readonly address: StorageAddress | undefined
-  /** Asks where it listens now, for it may have been started anew; absent: at its address or not at all. */
+  /** Finds where it listens now, in case it was restarted; without it, only its address counts. */
   readonly find?: () => Promise<StorageAddress | undefined>
 }
 
-/** What is asked of a storage node, and how it is reached. */
+/** Data for requests to a storage node, and how to reach it. */
 export interface StorageNodeOptions {
   readonly table: SampleTable
   readonly arenaFd: number
   readonly token: string | undefined
   readonly tls?: StorageTls | undefined
-  /** How long after its failure, and after each probe that failed, a node is tried again. Default 5 s. */
+  /** How long after its failure, and after each failed probe, to try a node again. Default 5 s. */
   readonly breakerMs?: number
 }
 
-/** A node that does not take a connection within this time is silent, ms. */
+/** How long a node may take to accept a connection before it counts as silent, in ms. */
 export const CONNECT_TIMEOUT_MS = 2000
 
-/** A storage node as a feed sees it: the connection to it, how fast it answers, and its breaker. */
+/** A storage node as seen by a feed: the connection to it, how fast it answers, and its breaker. */
 export class StorageNode {
   readonly latency = new LatencyWindow()
   readonly #options: StorageNodeOptions
@@ -47,12 +47,12 @@ export class StorageNode {
     return this.#address ? `${this.#address.host}:${this.#address.port}` : 'not there'
   }
 
-  /** It failed and is not asked until a connection to it succeeds: its breaker is open. */
+  /** Whether its breaker is open: it failed, and is not asked until a connection to it succeeds. */
   get isBroken(): boolean {
     return this.#isBroken
   }
 
-  /** Its connection; callers that come while it is being made share it. */
+  /** Connects to the node; concurrent callers share the connection. */
   async connect(): Promise<StorageClient> {
     if (this.#isClosed) throw new DscError('FEED_GONE', 'the feed is closing')
     if (this.#client?.isOpen) return this.#client
@@ -95,7 +95,7 @@ export class StorageNode {
     setTimeout(probe, this.#options.breakerMs ?? 5000).unref()
   }
 
-  /** Whether the node answers where it listened, else where it listens now. */
+  /** Returns whether the node answers at its known address, or else where it listens now. */
   async #answers(): Promise<boolean> {
     const canConnect = () =>
       this.connect().then(
@@ -110,7 +110,7 @@ export class StorageNode {
   }
 }
 
-/** Recent durations of one node's answers, in milliseconds, and what follows from them. */
+/** Recent durations of one node's answers, in milliseconds, and the limits derived from them. */
 class LatencyWindow {
   readonly #durations: number[] = []
   #next = 0
@@ -124,7 +124,7 @@ class LatencyWindow {
     return Math.max(1000, 4 * (this.#quantileMs(0.99) ?? 500))
   }
 
-  /** When a missed sample is asked for elsewhere as well: twice the slow answers, 20 ms at least. */
+  /** When to request a missed sample elsewhere as well: after twice the slow answers, 20 ms at least. */
   get hedgeMs(): number {
     return Math.max(20, 2 * (this.#quantileMs(0.95) ?? 50))
   }

@@ -8,16 +8,16 @@ import type { StorageNodePlace } from './storage-node.js'
 /** A dataset whose samples lie on several nodes, each on one of them. */
 export interface StripedOptions {
   readonly merged: MergedTable
-  /** Storage nodes by the placement's numbers; one without its stripe has no address. */
+  /** Storage nodes by the placement's numbers; a node without its stripe has no address. */
   readonly nodes: readonly StorageNodePlace[]
   /** Storage nodes that hold everything, asked when the sample's own node fails. */
   readonly replicas: readonly StorageNodePlace[]
-  /** Where the dataset came from, read when no node can give a sample. */
+  /** The dataset's source, read when no node can deliver a sample. */
   readonly reader: RangeReader
   readonly token: string | undefined
-  /** How nodes are believed; undefined: connections are not encrypted. */
+  /** How to trust nodes; undefined: connections are not encrypted. */
   readonly tls: StorageTls | undefined
-  /** Told when a node stops answering. */
+  /** Called when a node stops answering. */
   readonly onNodeLost?: ((message: string) => void) | undefined
 }
 

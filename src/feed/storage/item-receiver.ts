@@ -4,15 +4,15 @@ import { crc32 } from '../../wasm/crc32.js'
 import { ArenaWriter } from '../arena/arena-writer.js'
 import { ITEM_BYTES, ITEM_STATUS } from './storage-wire.js'
 
-/** The samples of one request, as far as they are still to come. */
+/** The samples of one request that are still to arrive. */
 export interface ExpectedItems {
   readonly samples: Uint32Array
   readonly offsets: Float64Array
   readonly onSample: OnSample
-  /** Sample → where it is wanted: twice when a request runs over the end of an epoch. Taken out as items come. */
+  /** Sample → its indexes: two if a request runs past the end of an epoch. Removed as items arrive. */
   readonly open: Map<number, number[]>
   readonly notSent: number[]
-  /** Samples whose bytes are thrown away: someone else writes their places. */
+  /** Samples whose bytes to discard, because another source writes their places. */
   readonly abandoned: Set<number>
 }
 
@@ -25,7 +25,7 @@ interface Item {
   sum: number
 }
 
-/** A sample that is whole, and is told when its bytes are in the arena. */
+/** A complete sample, reported once its bytes are in the arena. */
 interface WholeSample {
   readonly expected: ExpectedItems
   readonly index: number
@@ -34,7 +34,7 @@ interface WholeSample {
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** Writes the items of one connection to the arena and says what became of each sample. */
+/** Writes the items of one connection to the arena and reports the status of each sample. */
 export class ItemReceiver {
   readonly #table: SampleTable
   readonly #writer: ArenaWriter
@@ -48,7 +48,7 @@ export class ItemReceiver {
     this.#writer = new ArenaWriter(arenaFd)
   }
 
-  /** Some bytes of items, in order; without `expected` they are thrown away. */
+  /** Takes the next bytes of items; without `expected`, discards them. */
   take(expected: ExpectedItems | undefined, bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       if (this.#item) {
@@ -65,7 +65,7 @@ export class ItemReceiver {
     }
   }
 
-  /** Writes what is held back, then tells of the samples that are whole. Nothing is held back across turns. */
+  /** Writes gathered bytes, then reports complete samples. Nothing stays gathered across turns. */
   flush(): void {
     this.#writer.flush()
     const whole = this.#whole

@@ -1,13 +1,13 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 
-/** How a feed believes that a storage node is the one it means. */
+/** How a feed verifies a storage node's identity. */
 export interface StorageTls {
-  /** Certificates (PEM) of the authorities that are believed; absent: those of the system. */
+  /** Certificates (PEM) of the trusted authorities; without them, the system's. */
   readonly ca: string | undefined
 }
 
-/** Connects to a storage node; with `tls` encrypted, and only if its certificate is for the host and believed. */
+/** Connects to a storage node; with `tls` encrypted, and only if its certificate is trusted and for the host. */
 export function openStorageSocket(options: TcpNetConnectOpts, tls: StorageTls | undefined): Socket {
   if (!tls) return connect(options)
   const socket = connectTls({

@@ -8,18 +8,18 @@ export interface SampleFetch {
   readonly samples: Uint32Array
   readonly offsets: Float64Array
   readonly maxBytes: number
-  /** The node may be silent for so long. */
+  /** How long the node may be silent, in ms. */
   readonly deadlineMs: number
   readonly onSample: OnSample
 }
 
-/** A request on its way. */
+/** A request in flight. */
 export interface Fetch {
-  /** Resolves at the end, with the indexes that were not sent; rejects when the connection is lost or too slow. */
+  /** Resolves at the end with the indexes that were not sent; rejects when the connection is lost or too slow. */
   readonly done: Promise<readonly number[]>
-  /** From now on bytes of this sample are thrown away: someone else writes its place. */
+  /** Discards bytes of this sample from now on, because another source writes its place. */
   readonly abandon: (index: number) => void
-  /** Tells the server to stop, and throws away what still comes. `done` resolves now, with what had not come. */
+  /** Tells the server to stop, and discards the rest. `done` resolves now with the indexes that had not arrived. */
   readonly cancel: () => void
 }
 
@@ -29,7 +29,7 @@ interface PendingFetch {
   resolve(notSent: readonly number[]): void
   reject(error: Error): void
   readonly timer: NodeJS.Timeout
-  /** The server has answered that it is busy, and nothing else yet. */
+  /** Whether the server has only answered so far that it is busy. */
   isPutOff: boolean
 }
 
@@ -37,13 +37,13 @@ interface PendingFetch {
 interface FetchConnection {
   readonly isOpen: boolean
   send(frame: Buffer): void
-  /** The connection is given up. */
+  /** Gives up the connection. */
   lose(error: DscError): void
-  /** An error about this connection. */
+  /** Makes an error about this connection. */
   gone(why: string): DscError
 }
 
-/** The requests of one connection that are not over. */
+/** The unfinished requests of one connection. */
 export class PendingFetches {
   readonly #connection: FetchConnection
   readonly #pending = new Map<number, PendingFetch>()
@@ -65,21 +65,21 @@ export class PendingFetches {
     return { done, abandon: (index) => void abandoned.add(index), cancel: () => this.#cancel(id) }
   }
 
-  /** What the items of a request are, now that some bytes of them have come; undefined: nobody wants them. */
+  /** Records that bytes of a request arrived, and returns its expected items; undefined if it is no longer wanted. */
   hear(id: number): ExpectedItems | undefined {
     const each = this.#pending.get(id)
-    each?.timer.refresh() // the deadline is for silence: a slow node that goes on sending is not given up
+    each?.timer.refresh() // the deadline is for silence: a slow node that keeps sending is not given up
     if (each) each.isPutOff = false
     return each?.expected
   }
 
-  /** The answer to a request is complete. */
+  /** Completes the answer to a request. */
   end(id: number): void {
     const each = this.#take(id)
     each?.resolve(indexesLeft(each.expected))
   }
 
-  /** The server is busy and is to be asked again after `retryMs`. */
+  /** Retries a request after `retryMs`, because the server is busy. */
   putOff(id: number, retryMs: number): void {
     const each = this.#pending.get(id)
     if (each) each.isPutOff = true
@@ -117,7 +117,7 @@ export class PendingFetches {
       this.#connection.lose(this.#connection.gone(`has not answered within ${deadlineMs} ms`))
       return
     }
-    each!.reject(this.#connection.gone(`has been busy for ${deadlineMs} ms`)) // it answers other requests meanwhile
+    each!.reject(this.#connection.gone(`has been busy for ${deadlineMs} ms`)) // it still answers other requests
     this.#cancel(id)
   }
 }
@@ -133,7 +133,7 @@ function indexesOf(samples: Uint32Array): Map<number, number[]> {
   return open
 }
 
-/** What has not come. */
+/** Indexes that have not arrived. */
 function indexesLeft({ notSent, open }: ExpectedItems): readonly number[] {
   return [...notSent, ...[...open.values()].flat()]
 }

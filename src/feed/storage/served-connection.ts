@@ -14,19 +14,19 @@ import {
   type StorageHead,
 } from './storage-wire.js'
 
-/** What the connections of a storage node share. */
+/** State that the connections of a storage node share. */
 export interface ServedSamples {
   readonly table: SampleTable
   readonly stripe: ServedStripe | undefined
   readonly token: string | undefined
   readonly maxPendingBytes: number
-  /** Bytes asked for but not yet sent. */
+  /** Bytes requested but not yet sent. */
   pendingBytes: number
   readonly counts: {
     requests: number
     samples: number
     bytes: number
-    /** Read, but by then no longer wanted. */
+    /** Bytes read that were no longer wanted by then. */
     unwantedBytes: number
     busy: number
     /** Requests that clients gave up. */
@@ -35,9 +35,9 @@ export interface ServedSamples {
   order(order: StorageOrder): void
 }
 
-/** A client sends no longer frame: it asks for some hundred thousand samples at most. */
+/** Maximum length of a client's frame: a client requests some hundred thousand samples at most. */
 const MAX_FRAME_BYTES = 2 ** 24
-/** A client that is put off asks again after this time, ms. */
+/** How long a client waits before it retries after "busy", in ms. */
 const RETRY_MS = 20
 
 /** A storage node's end of one connection. */
@@ -48,7 +48,7 @@ export class ServedConnection {
   readonly #challenge = randomBytes(16).toString('hex')
   /** Request → bytes that count as pending until its END has left. */
   readonly #pending = new Map<number, number>()
-  /** Whether it has proved the token. */
+  /** Whether the client has proved that it knows the token. */
   #isKnown = false
 
   constructor(socket: Socket, owner: number, served: ServedSamples) {
@@ -74,12 +74,12 @@ export class ServedConnection {
     })
   }
 
-  /** Whether it has asked for something that it has not got. */
+  /** Whether the client waits for an answer. */
   get isOwed(): boolean {
     return this.#pending.size > 0
   }
 
-  /** Sends a frame of the answer to `request`; returns false where it is no longer wanted. */
+  /** Sends a frame of the answer to `request`; returns false if it is no longer wanted. */
   send(request: number, frame: Buffer, onSent: () => void): boolean {
     if (!this.#pending.has(request)) return false
     this.#served.counts.bytes += frame.length
@@ -87,14 +87,14 @@ export class ServedConnection {
     return true
   }
 
-  /** The answer to `request` is complete. */
+  /** Completes the answer to `request`. */
   end(request: number, sentCount: number): void {
     if (!this.#pending.has(request)) return
     const frame = formatStorageFrame({ type: STORAGE_MESSAGE.end, request, sent: sentCount })
     this.#socket.write(frame, () => this.#forget(request))
   }
 
-  /** The socket is closed: nothing is owed any more. */
+  /** Cleans up after the socket has closed. */
   drop(): void {
     for (const request of [...this.#pending.keys()]) this.#forget(request)
     this.#served.order({ kind: 'cancel', owner: this.#owner })
@@ -183,7 +183,7 @@ export class ServedConnection {
 
   #cancel(request: number): void {
     this.#served.counts.cancelled++
-    if (!this.#pending.has(request)) return // all of it has been sent
+    if (!this.#pending.has(request)) return // it was sent completely
     this.#forget(request)
     this.#served.order({ kind: 'cancel', owner: this.#owner, request })
   }

@@ -18,23 +18,23 @@ export interface StorageAddress {
 interface StorageClientOptions {
   readonly address: StorageAddress
   readonly token: string | undefined
-  /** Absent: not encrypted. */
+  /** Without it, connections are not encrypted. */
   readonly tls?: StorageTls | undefined
-  /** The manifest both sides must have; absent while it is still to be fetched. */
+  /** The manifest both sides must have; absent until it is fetched. */
   readonly table?: SampleTable | undefined
-  /** Where samples are written; absent while only the manifest is fetched. */
+  /** File to write samples to; absent if only the manifest is fetched. */
   readonly arenaFd?: number | undefined
   /** Default 2 s. */
   readonly connectTimeoutMs?: number
 }
 
-/** Which part of the samples a storage node has: those i with i mod count = index. */
+/** The stripe of a storage node: the samples i with i mod count = index. */
 export interface ServedStripe {
   readonly index: number
   readonly count: number
 }
 
-/** Whoever waits for something that the server sends once. */
+/** Caller that waits for something the server sends once. */
 interface Waiter<T> {
   resolve(value: T): void
   reject(error: Error): void
@@ -80,7 +80,7 @@ export class StorageClient {
     this.#socket.on('close', () => this.#lose(this.#gone('hung up')))
   }
 
-  /** Connects, proves the token and compares manifests. */
+  /** Connects, proves knowledge of the token and compares manifests. */
   static connect(options: StorageClientOptions): Promise<StorageClient> {
     return new Promise((resolve, reject) => new StorageClient(options, { resolve, reject }))
   }
@@ -89,7 +89,7 @@ export class StorageClient {
     return this.#isOpen
   }
 
-  /** Undefined: the node has all samples. */
+  /** Undefined if the node has all samples. */
   get stripe(): ServedStripe | undefined {
     return this.#stripe
   }
@@ -131,7 +131,7 @@ export class StorageClient {
     this.#welcomed = undefined
   }
 
-  /** Reads into one buffer, so that bytes go from the socket to the arena without another copy. */
+  /** Reads into one buffer, so that bytes move from the socket to the arena without another copy. */
   #reading(): NonNullable<TcpNetConnectOpts['onread']> {
     const buffer = allocateForCrc32(READ_BUFFER_BYTES)
     return {

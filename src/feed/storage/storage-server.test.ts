@@ -18,7 +18,7 @@ const COUNT = 64
 const BYTES = 2 ** 20
 const ALL = Uint32Array.from({ length: COUNT }, (_, i) => i)
 
-/** A storage node with 64 MiB of samples, a client of it, and where that client writes samples to. */
+/** Serves 64 MiB of samples from a storage node, with a client and the file it writes samples to. */
 async function serve(context: TestContext, extra: object = {}) {
   const directory = makeTestFolder(context)
   writeSamples(join(directory, 'samples'), COUNT, () => BYTES)
@@ -48,7 +48,7 @@ async function serve(context: TestContext, extra: object = {}) {
   return { server, client, request, readArena }
 }
 
-/** Asks for everything and reads nothing of the answer. */
+/** Asks for everything but reads none of the answer. */
 async function askAndTakeNothing(context: TestContext, server: StorageServer): Promise<Socket> {
   const socket = connect(server.port, server.host)
   context.after(() => socket.destroy())

@@ -9,27 +9,27 @@ import type { ServedStripe } from './storage-client.js'
 import type { StorageOrder, StorageReply } from './storage-thread.js'
 import { formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 
-/** Which samples a storage node serves, where, and to whom. */
+/** The samples that a storage node serves, its address, and its clients. */
 export interface StorageServerOptions {
   readonly folder: Pick<SampleFolder, 'root' | 'table'>
-  /** Which files may be sent where the table is not this node's own; absent: all. */
+  /** Which files may be sent if the table is not this node's own; absent: all. */
   readonly rule?: SendRule | undefined
   /** Answers only for samples i with i mod count = index; absent: for all. */
   readonly stripe?: ServedStripe | undefined
   readonly host: string
   /** 0 lets the system choose. */
   readonly port: number
-  /** Clients must prove that they know it. */
+  /** Clients must prove that they know this token. */
   readonly token?: string | undefined
   /** Certificate and key (PEM); absent: not encrypted. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
-  /** Bytes asked for but not yet sent, of all clients, above which a request is put off. Default 256 MiB. */
+  /** Bytes requested but not yet sent, over all clients, above which a request must wait. Default 256 MiB. */
   readonly maxPendingBytes?: number
-  /** A client that has asked and takes nothing for so long is cut off. Default 60 s. */
+  /** How long a client that waits for an answer may take nothing before it is cut off. Default 60 s. */
   readonly idleTimeoutMs?: number
 }
 
-/** Clients that do not take the GOAWAY within this time are cut off, ms. */
+/** How long clients may take to receive the GOAWAY before they are cut off, in ms. */
 const GO_AWAY_MS = 1000
 
 /** A storage node: answers requests for batches of samples. */
@@ -68,7 +68,7 @@ export class StorageServer {
       : createServer(accept)
   }
 
-  /** Starts listening; rejects as `net` does where it cannot. */
+  /** Starts listening; rejects like `net` if that fails. */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     return openOrClose(async (closers) => {
       const server = new StorageServer(options)
@@ -90,7 +90,7 @@ export class StorageServer {
     return this.#served.counts
   }
 
-  /** Bytes asked for but not yet sent. */
+  /** Bytes requested but not yet sent. */
   get pendingBytes(): number {
     return this.#served.pendingBytes
   }
@@ -131,7 +131,7 @@ export class StorageServer {
     })
   }
 
-  /** What the thread has read goes to its connection, if that is still there and wants it. */
+  /** Passes the thread's replies to their connection, if it still exists and wants them. */
   #take(reply: StorageReply): void {
     const connection = this.#connections.get(reply.owner)
     if (reply.kind === 'end') {

@@ -4,18 +4,18 @@ import { SampleReader } from '../../samples/read-samples.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import { ITEM_BYTES, ITEM_STATUS, ITEMS_AT, ITEMS_FRAME_BYTES, writeItemsStart } from './storage-wire.js'
 
-/** What a storage thread is started with. */
+/** Start data of a storage thread. */
 export interface StorageThreadData {
   readonly root: string
   readonly tableBytes: Uint8Array
-  /** Absent: whatever the table names is sent. */
+  /** Absent: everything the table names may be sent. */
   readonly rule?: SendRule | undefined
 }
 
-/** Bytes of one connection's frames that are read before the socket has taken them; its jobs wait then. */
+/** Bytes of a connection's frames to read before its socket has taken them; beyond that, its jobs wait. */
 const WINDOW_BYTES = 4 * 2 ** 20
 
-/** One batch to read. `owner` and `request` come back with every frame. */
+/** One batch to read. Every frame of the answer repeats `owner` and `request`. */
 export interface StorageJob {
   readonly owner: number
   readonly request: number
@@ -23,7 +23,7 @@ export interface StorageJob {
   readonly maxBytes: number
 }
 
-/** What a storage thread is told. A recycled frame has been sent, or is no longer wanted. */
+/** Messages to a storage thread. A recycled frame has been sent, or is no longer wanted. */
 export type StorageOrder =
   | ({ readonly kind: 'job' } & StorageJob)
   | {
@@ -46,7 +46,7 @@ export type StorageReply =
     }
   | { readonly kind: 'end'; readonly owner: number; readonly request: number; readonly sent: number }
 
-/** A job of which `at` samples are done. */
+/** A job with `at` samples done. */
 interface RunningJob extends StorageJob {
   at: number
   payloadBytes: number
@@ -54,8 +54,8 @@ interface RunningJob extends StorageJob {
 }
 
 /**
- * Works off jobs a frame at a time, the oldest first whose connection takes what it is sent. Between two frames it
- * listens, so that a job that is cancelled ends there.
+ * Works through jobs one frame at a time: always the oldest job whose connection still takes data. It handles messages
+ * between two frames, so a canceled job ends there.
  */
 class JobReader {
   readonly #table: SampleTable
@@ -87,7 +87,7 @@ class JobReader {
 
   #start({ owner, request, maxBytes, samples }: StorageJob): void {
     const rest = this.#reader.inReadOrder(samples.subarray(1))
-    if (samples.length > 1) samples.set(rest, 1) // the missed sample stays the first
+    if (samples.length > 1) samples.set(rest, 1) // the missed sample stays first
     this.#jobs.push({ owner, request, maxBytes, samples, at: 0, payloadBytes: 0, sent: 0 })
   }
 
@@ -111,7 +111,7 @@ class JobReader {
     setImmediate(() => this.#run())
   }
 
-  /** Sends as many samples as fill a frame, or the one that is larger than it. */
+  /** Sends as many samples as fill a frame, or a single one that is larger. */
   #sendFrame(job: RunningJob): void {
     const { owner, request, samples } = job
     const { end, bytes } = this.#nextOf(job)
@@ -129,7 +129,7 @@ class JobReader {
     this.#port.postMessage(reply, [buffer])
   }
 
-  /** Behind the last sample of the next frame, and the bytes that the frame needs. */
+  /** Returns the end of the next frame's samples, and the bytes that the frame needs. */
   #nextOf({ samples, at }: RunningJob): { readonly end: number; readonly bytes: number } {
     let bytes = ITEMS_AT
     let end = at
@@ -170,14 +170,14 @@ class ItemWriter {
     this.#table = table
   }
 
-  /** Room for the bytes of a sample; it counts when `keep` is called next. */
+  /** Returns room for the bytes of a sample, which counts only after `keep`. */
   open(sample: number): Uint8Array {
     const start = this.#filled + ITEM_BYTES
     this.#openSample = sample
     return this.#frame.subarray(start, start + this.#table.lengths[sample]!)
   }
 
-  /** Keeps the sample that was opened last. Returns its length. */
+  /** Keeps the sample opened last. Returns its length. */
   keep(): number {
     const length = this.#table.lengths[this.#openSample]!
     this.#addHead(this.#openSample, ITEM_STATUS.ok, length)
@@ -189,7 +189,7 @@ class ItemWriter {
     this.#addHead(sample, status, 0)
   }
 
-  /** Writes what comes before the items. Returns the length of the frame. */
+  /** Writes the frame's start and head. Returns the length of the frame. */
   finish(request: number): number {
     writeItemsStart(this.#frame, request, this.#filled - ITEMS_AT)
     return this.#filled

@@ -2,10 +2,10 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatFrame, formatFrameStart, readFrames, type Wire } from '../../frames/frame.js'
 import type { LengthPrefixedReader } from '../../frames/length-prefixed.js'
 
-/** The frames between a feed and a storage node. Another version is refused by name. */
+/** The frames between a feed and a storage node. Other versions are refused by name. */
 const STORAGE_WIRE: Wire = { mark: 'DSCB', version: 3 }
 
-/** What the head of a frame has as its `type`; the fields beside it and `request` are of that message. */
+/** Values of `type` in the head of a frame; the fields beside it and `request` depend on the message. */
 export const STORAGE_MESSAGE = {
   challenge: 1,
   hello: 2,
@@ -13,53 +13,53 @@ export const STORAGE_MESSAGE = {
   getManifest: 4,
   manifest: 5,
   getBatch: 6,
-  /** Whole items, some of those asked for. */
+  /** Whole items, some of the requested ones. */
   items: 7,
   end: 8,
-  /** Whoever sent the request wants no more of it: what is not yet on its way is neither read nor sent. */
+  /** The client no longer wants the request: the rest is neither read nor sent. */
   cancel: 9,
-  /** {afterMs}: when to ask again; too many bytes are waiting to be sent. */
+  /** {afterMs}: when to retry; too many bytes are waiting to be sent. */
   busy: 10,
   error: 11,
   ping: 12,
   pong: 13,
-  /** The server ends; requests that it has not answered are to be made elsewhere. */
+  /** The server is ending; send unanswered requests elsewhere. */
   goAway: 14,
 } as const
 
-/** Bytes before the items of a frame: its start and its head, with spaces behind whatever the numbers in it. */
+/** Bytes before the items of a frame: its start and its head, padded with spaces to a fixed length. */
 export const ITEMS_AT = 64
 
 /** u64 id, u8 status (0 ok, 1 missing, 2 corrupt, 3 not sent), u32 length, u32 CRC-32 (as in the table of samples); then the bytes. */
 export const ITEM_BYTES = 17
 
-/** What a storage node says of each sample that was asked for. The numbers are on the wire. */
+/** Status of each requested sample. The numbers are on the wire. */
 export const ITEM_STATUS = { ok: 0, missing: 1, corrupt: 2, notSent: 3 } as const
 
-/** A server sends items in frames of about this many bytes, so that the missed sample leaves first. */
+/** Approximate size of the frames that a server sends items in, in bytes, so that the missed sample leaves first. */
 export const ITEMS_FRAME_BYTES = 512 * 1024
 
-/** What every head has. */
+/** Fields of every head. */
 export interface StorageHead {
   readonly type: number
-  /** 0 where the frame belongs to none. */
+  /** 0 if the frame belongs to no request. */
   readonly request: number
   readonly [field: string]: unknown
 }
 
-/** What takes the frames of a connection. */
+/** Handlers for the frames of a connection. */
 interface StorageHandlers {
-  /** Some bytes of an ITEMS frame, in order. */
+  /** Takes the next bytes of an ITEMS frame. */
   onItems(request: number, bytes: Buffer): void
-  /** Any other frame, whole. */
+  /** Takes any other frame, complete. */
   onControl(head: StorageHead, payload: Buffer): void
-  /** Longer payloads are refused, unless they are items. Default: any length. */
+  /** Maximum length of payloads that are not items. Default: any length. */
   readonly maxControlBytes?: number
 }
 
 /**
- * Reads frames as their bytes are pushed; items pass through without being collected. Pushing throws FEED_PROTOCOL for
- * anything else; `peer` names the other end in it.
+ * Reads frames as their bytes are pushed; items pass through without being collected. Pushing anything else throws
+ * FEED_PROTOCOL, which calls the other end `peer`.
  */
 export function readStorageFrames(
   peer: string,
@@ -82,24 +82,24 @@ export function readStorageFrames(
   })
 }
 
-/** A whole frame; `request` is 0 where it belongs to none. */
+/** Formats a complete frame; `request` is 0 if it belongs to no request. */
 export function formatStorageFrame(head: StorageHead, payload?: Uint8Array): Buffer {
   return formatFrame(STORAGE_WIRE, head, payload)
 }
 
-/** Writes what comes before `itemsBytes` of items to the first `ITEMS_AT` bytes of `target`. */
+/** Writes the part before `itemsBytes` of items to the first `ITEMS_AT` bytes of `target`. */
 export function writeItemsStart(target: Buffer, request: number, itemsBytes: number): void {
   const head = { type: STORAGE_MESSAGE.items, request }
   target.set(formatFrameStart(STORAGE_WIRE, head, itemsBytes, ITEMS_AT))
 }
 
-/** Asks for samples, the missed one first: u32 each. The answer has `maxBytes` at most. */
+/** Formats a request for samples, the missed one first: u32 each. The answer has `maxBytes` at most. */
 export function formatGetBatch(request: number, samples: Uint32Array, maxBytes: number): Buffer {
   const payload = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
   return formatStorageFrame({ type: STORAGE_MESSAGE.getBatch, request, maxBytes }, payload)
 }
 
-/** Reads which samples are asked for, and how many bytes the answer may have. */
+/** Parses the requested samples and the maximum bytes of the answer. */
 export function parseGetBatch(
   { maxBytes }: StorageHead,
   payload: Buffer,

@@ -3,7 +3,7 @@ import type { LeasedBatch } from './leased-batch.js'
 import type { StreamMeter } from './stream-meter.js'
 import type { StreamCounts } from './stream-plan.js'
 
-/** What becomes of a batch with a sample that no source could give: it fails, or comes without that sample. */
+/** Rule for a batch if no source can deliver one of its samples: fail, or leave the sample out. */
 export type LossRule = 'raise' | 'skip'
 
 /** The batches of one rank, wherever their samples lie. */
@@ -13,22 +13,22 @@ export interface BatchStream {
   readonly counts: Readonly<StreamCounts>
   /** Whether batches are on their way back to the arena. */
   readonly isGivingBack: boolean
-  /** Whole batches that could be taken at once. */
+  /** Number of complete batches that could be taken at once. */
   countReadyBatches(): number
-  /** Says where the next client begins, so that reading runs ahead of it. */
+  /** Sets where the next client begins, so that reading runs ahead of it. */
   start(epoch: number, step: number): Promise<void>
   /**
-   * The batch at `step`; waits until all of its samples are there. A sample that no source could give makes it reject,
-   * or, with 'skip', is left out: the batch is shorter then, and rejects only when nothing is left.
+   * Returns the batch at `step`, after waiting for all of its samples. If no source can deliver a sample, it rejects
+   * or, with 'skip', leaves the sample out: the batch is then shorter, and rejects only if it would be empty.
    */
   read(epoch: number, step: number, onLoss?: LossRule): Promise<LeasedBatch>
-  /** A client is done with a batch. */
+  /** Releases a batch that a client is done with. */
   release(batch: LeasedBatch): void
-  /** Any samples, by id, outside of the order (map-style access). */
+  /** Reads any samples by id, outside of the order (map-style access). */
   pick(samples: readonly number[]): Promise<LeasedBatch>
-  /** The ids of `count` batches from `step` on, one after the other. */
+  /** Returns the ids of `count` batches from `step` on, in order. */
   idsOf(epoch: number, step: number, count: number): Promise<number[]>
-  /** Tries again what had no room. */
+  /** Retries everything that had no room. */
   wake(): void
   close(): void
 }

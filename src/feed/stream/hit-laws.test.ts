@@ -4,7 +4,7 @@ import { traceConformance } from '../../testing/feed-conformance.js'
 
 const SAMPLES = 12_000
 
-/** What the epochs after the first come to, when sizes are equal and samples are asked for on a miss only. */
+/** Totals of the epochs after the first, if sizes are equal and samples are requested on a miss only. */
 function countLaterEpochs(options: {
   nodeCount: number
   k: number

@@ -5,8 +5,8 @@ export interface LeasedBatch {
   readonly epoch: number
   readonly step: number
   readonly slots: readonly Slot[]
-  /** Bytes from the start of the arena file, one per sample. */
+  /** Offsets from the start of the arena file, in bytes, one per sample. */
   readonly offsets: readonly number[]
-  /** Samples of the batch that no source could give; only where the reader said to skip them. */
+  /** Samples of the batch that no source could deliver; only if the reader asked to skip them. */
   readonly lost: readonly number[]
 }

@@ -3,67 +3,68 @@ import type { RankItem, RankItems } from '../epochs/rank-items.js'
 import type { PrefetchLists } from './prefetch-lists.js'
 import { openSlot, type Slot } from './slot.js'
 
-/** Where the clients of a rank are, in serials. */
+/** Reading position of a rank's clients, in serials. */
 export interface ReadingPlace {
-  /** Where the reading began: 0, or where it was last repositioned to. */
+  /** Where reading began: 0, or where it was last repositioned to. */
   start: number
-  /** Behind the last item that a client has taken. */
+  /** One past the last item that a client has taken. */
   frontier: number
-  /** Items that clients wait for or hold, and items that are being copied into Cache_next. */
+  /** Number of items that clients wait for or hold, or that are being copied into Cache_next. */
   unreleased: number
 }
 
 interface LookAheadOptions {
   readonly items: RankItems
   readonly carry: CarryOver
-  /** Samples in one request, and whether lists run on into the next epoch. */
+  /** Number of samples in one request, and whether lists run on into the next epoch. */
   readonly settings: { readonly k: number; readonly isPastEnd: boolean }
   readonly place: Readonly<ReadingPlace>
   readonly lists: PrefetchLists
   readonly slots: Map<number, Slot>
 }
 
-/** Items that are looked at in one go, for all nodes together: 1 ms. */
+/** Number of items to look at in one go, for all nodes together: 1 ms. */
 const LOOKED_AT_ONCE = 4096
 
-/** Brings the items of the rank's sequence into view, one after the other, and onto the list of their node. */
+/** Brings the items of the rank's sequence into view one by one, and appends them to the list of their node. */
 export class LookAhead {
   readonly #options: LookAheadOptions
-  /** Items below this serial have been in view. */
+  /** Every item below this serial has been in view. */
   #scanned = 0
   /** Samples of a mix that Cache_next holds for an item in view; the epoch may visit them again. */
   readonly #claimed = { epoch: -1, samples: new Set<number>() }
-  /** Samples that the running epoch is to leave in Cache_next → the items that were passed over for that. */
+  /** Samples that the running epoch will leave in Cache_next → the items skipped for that. */
   readonly #promised = { epoch: -1, items: new Map<number, RankItem>() }
 
   constructor(options: LookAheadOptions) {
     this.#options = options
   }
 
-  /** The item at `serial`, not yet asked for. Throws while the order of its epoch is being made. */
+  /** Makes the slot of the item at `serial`, not yet requested. Throws while the order of its epoch is being made. */
   makeSlot(serial: number): Slot {
     const item = this.#options.items.find(serial)
     if (!item) throw new Error(`the order of item ${serial} is not there yet`)
     return openSlot(item)
   }
 
-  /** Brings every item up to `serial` into view, as far as orders are there. */
+  /** Brings every item up to `serial` into view, as far as orders are ready. */
   reach(serial: number): void {
     while (this.#scanned <= serial && this.#scan()) {}
   }
 
-  /** Looks ahead until the list of `node` has `count` entries. Returns whether it has them. */
+  /** Looks ahead until the list of `node` has `count` entries. Returns whether it does. */
   fillList(node: number, count: number): boolean {
     const { lists, items, settings, place } = this.#options
     const { nodeCount } = items.placed
-    // Neither a skewed layout nor an epoch that begins with kept samples is looked through as a whole, or at once.
+    // Bounds the search, as a skewed layout or an epoch that begins with kept samples would be searched to its end in
+    // one go.
     const farthest = place.frontier + 4 * nodeCount * (settings.k + 16)
     const limit = Math.min(farthest, this.#scanned + Math.max(count, LOOKED_AT_ONCE / nodeCount))
     while (lists.waiting(node) < count && this.#scanned < limit) if (!this.#scan()) break
     return lists.waiting(node) >= count
   }
 
-  /** Whether Cache_next holds the sample of this item, and for no other item that is in view. */
+  /** Whether Cache_next holds this item's sample, and for no other item in view. */
   claimKept({ epoch, sample }: RankItem): boolean {
     const { carry, items } = this.#options
     if (!carry.holds(epoch, sample)) return false
@@ -77,28 +78,28 @@ export class LookAhead {
     return true
   }
 
-  /** Cache_next has no room for a sample of `epoch` after all (it shrinks when requests grow): it is asked for. */
+  /** Requests a sample of `epoch` after all, because Cache_next has no room for it (it shrinks when requests grow). */
   breakPromise(epoch: number, sample: number): void {
     const { lists, slots, place } = this.#options
     const item = this.#promised.epoch === epoch ? this.#promised.items.get(sample) : undefined
-    // What lies ahead of the items in view will come into view; what a client has asked for is on its way.
+    // Items not in view yet will come into view; items that a client asked for are already on their way.
     if (!item || item.serial >= this.#scanned || item.serial < place.frontier) return
     slots.set(item.serial, openSlot(item))
     lists.restore(item.node, item.serial)
   }
 
-  /** Goes back to `serial`. */
+  /** Moves back to `serial`. */
   moveBack(serial: number): void {
     this.#scanned = serial
     this.#claimed.samples.clear()
   }
 
-  /** Goes on from `serial`, or from where it is if that is further. */
+  /** Moves on to `serial`, unless already further. */
   moveOn(serial: number): void {
     this.moveBack(Math.max(this.#scanned, serial))
   }
 
-  /** Brings one more item into view. Returns whether there was one. */
+  /** Brings one more item into view. Returns whether it did. */
   #scan(): boolean {
     const { items, lists, slots } = this.#options
     if (!this.#maySee(items.epochOf(this.#scanned))) return false
@@ -106,7 +107,7 @@ export class LookAhead {
     if (!item) return false
     if (this.#isHiddenUntilEnd(item.epoch)) return false
     this.#scanned++
-    // What Cache_next has or will have needs no entry until a client takes it.
+    // A sample that Cache_next has or will have needs no entry until a client takes it.
     if (this.claimKept(item)) return true
     if (this.#isPromised(item)) {
       this.#notePromise(item)
@@ -134,14 +135,14 @@ export class LookAhead {
     return epoch <= running || (settings.isPastEnd && epoch === running + 1)
   }
 
-  /** What the running epoch will leave in Cache_next is not known before its end, so the look ahead stops there. */
+  /** Whether to stop looking ahead at `epoch`: what it finds in Cache_next is unknown until the previous epoch ends. */
   #isHiddenUntilEnd(epoch: number): boolean {
     const { carry } = this.#options
     if (this.#hasBegun(epoch)) return false
     return carry.isAwaited(epoch) || (carry.prefixSize(epoch) > 0 && !this.#canPromise(epoch))
   }
 
-  /** Whether all of the epoch before has been read and given back. */
+  /** Whether all of the previous epoch has been read and given back. */
   #hasBegun(epoch: number): boolean {
     const { items, place } = this.#options
     const start = epoch * items.sequence.itemsPerEpoch
@@ -149,8 +150,8 @@ export class LookAhead {
   }
 
   /**
-   * Whether a sample of an epoch to come will be in Cache_next by then, so that asking for it would be a waste.
-   * Only a rank that alone reads every sample, and has read this epoch from its start, can promise that.
+   * Whether a sample of a future epoch will be in Cache_next by then, so that requesting it would be a waste. Only a
+   * rank that alone reads every sample, and has read the previous epoch from its start, can promise that.
    */
   #isPromised({ epoch, sample }: RankItem): boolean {
     const { carry, items, place } = this.#options

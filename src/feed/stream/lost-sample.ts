@@ -2,7 +2,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { SampleSource, SampleStatus } from '../../samples/sample-source.js'
 import type { Slot } from './slot.js'
 
-/** No source could give a sample. */
+/** No source could deliver a sample. */
 export class LostSample extends DscError {
   readonly sample: number
 

@@ -13,7 +13,7 @@ interface PickOptions {
   readonly placed: SamplePlacement
 }
 
-/** Reads any samples into the arena, outside of the order: what map-style datasets ask for. */
+/** Reads any samples into the arena, outside of the order, for map-style datasets. */
 export async function pickSamples(options: PickOptions, samples: readonly number[]): Promise<LeasedBatch> {
   const { arena, source } = options
   const slots: Slot[] = []
@@ -51,7 +51,7 @@ function reserveSlot(
   }
 }
 
-/** Has each node read its slots into the arena. Returns one that no source could give, if any. */
+/** Makes each node read its slots into the arena. Returns a sample that no source could deliver, if any. */
 async function readSlots(
   { arena, source }: PickOptions,
   slots: readonly Slot[],

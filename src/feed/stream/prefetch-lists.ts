@@ -1,11 +1,11 @@
 /**
- * One list per storage node of the serials (see `rank-items.ts`) still to be asked for, in the order in which
- * they will be needed. Lists are filled as far as they are looked into, not for the whole epoch at once: the
- * answers are the same, and an epoch of any length takes the memory of its next requests only.
+ * One list per storage node of the serials (see `rank-items.ts`) still to be requested, in the order of need. Lists are
+ * filled only as far as they are used, not for the whole epoch at once: the results are the same, and an epoch of any
+ * length takes only the memory of its next requests.
  */
 export class PrefetchLists {
   readonly #lists: number[][]
-  /** Per list, how many of its first entries have been taken. */
+  /** For each list, how many of its first entries have been taken. */
   readonly #heads: number[]
 
   constructor(nodeCount: number) {
@@ -17,7 +17,7 @@ export class PrefetchLists {
     this.#lists[node]!.push(serial)
   }
 
-  /** Serials waiting on `node`. */
+  /** Number of serials waiting on `node`. */
   waiting(node: number): number {
     return this.#lists[node]!.length - this.#heads[node]!
   }
@@ -36,7 +36,7 @@ export class PrefetchLists {
     return serial
   }
 
-  /** Takes `serial` out of the list of `node`, wherever it stands. Returns whether it was there. */
+  /** Removes `serial` from the list of `node`, wherever it is. Returns whether it was there. */
   remove(node: number, serial: number): boolean {
     const at = this.#indexOf(node, serial)
     if (this.#lists[node]![at] !== serial) return false
@@ -47,7 +47,7 @@ export class PrefetchLists {
     return true
   }
 
-  /** Puts `serial` back where the order wants it. */
+  /** Puts `serial` back into its place in the order. */
   restore(node: number, serial: number): void {
     const at = this.#indexOf(node, serial)
     if (at === this.#heads[node] && at > 0) {
@@ -68,7 +68,7 @@ export class PrefetchLists {
     }
   }
 
-  /** Cuts off what was taken, rarely enough that a shift costs a constant on average. */
+  /** Cuts off taken entries, rarely enough that a shift takes constant time on average. */
   #trim(node: number): void {
     const head = this.#heads[node]!
     if (head <= 1024 || head * 2 <= this.#lists[node]!.length) return
@@ -76,7 +76,7 @@ export class PrefetchLists {
     this.#heads[node] = 0
   }
 
-  /** Where `serial` stands or would stand. */
+  /** Returns the index of `serial`, or where it would be. */
   #indexOf(node: number, serial: number): number {
     const list = this.#lists[node]!
     let low = this.#heads[node]!

@@ -15,7 +15,7 @@ import { StreamMeter } from './stream-meter.js'
 import { type StreamCounts, StreamPlan } from './stream-plan.js'
 import { WaitingRoom } from './waiting-room.js'
 
-/** A source that can make use of it is told of so many samples ahead. */
+/** Maximum number of samples to announce to a source that can use them. */
 const MAX_ANNOUNCED_SAMPLES = 2 ** 18
 
 interface RankStreamOptions {
@@ -24,16 +24,16 @@ interface RankStreamOptions {
   readonly arena: SampleArena
   readonly source: SampleSource
   readonly settings: PrefetchSettings
-  /** The streams that share the arena, this one among them: what one gives back is room for the others. */
+  /** The streams that share the arena, including this one: room freed by one can serve the others. */
   readonly siblings: Iterable<{ wake(): void }>
   readonly nowMs: () => number
-  /** Takes one sample after the other, waiting for each (seed 000 to the letter). */
+  /** Takes samples one after the other, waiting for each (seed 000 to the letter). */
   readonly isStrict: boolean
-  /** A miss without room gives up after this long. */
+  /** How long a miss waits for room before it gives up. */
   readonly roomTimeoutMs: number
 }
 
-/** The batches of one rank, out of the feed's memory. */
+/** The batches of one rank from the feed's memory. */
 export class RankStream implements BatchStream {
   readonly sequence: RankSequence
   readonly meter: StreamMeter
@@ -41,11 +41,11 @@ export class RankStream implements BatchStream {
   readonly #plan: StreamPlan
   readonly #requests: SampleRequests
   readonly #room: WaitingRoom
-  /** Batches that are being given back, to Cache_next or not, by their epoch. */
+  /** Batches being given back, to Cache_next or not, by their epoch. */
   readonly #leaving = new Map<Promise<void>, number>()
-  /** Requests on their way. */
+  /** Requests in flight. */
   readonly #issued = new Set<Promise<void>>()
-  /** Ends when the batch before has been taken; where samples are taken one after the other. */
+  /** Resolves when the previous batch has been taken; used if samples are taken one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
@@ -73,12 +73,12 @@ export class RankStream implements BatchStream {
     return this.#leaving.size > 0
   }
 
-  /** Whole batches that are in the arena and not yet taken. */
+  /** Number of complete batches in the arena that are not yet taken. */
   countReadyBatches(): number {
     return Math.floor(this.#plan.countReady() / this.sequence.options.batchSize)
   }
 
-  /** Says where the next client begins, so that prefetching runs ahead of it. */
+  /** Sets where the next client begins, so that prefetching runs ahead of it. */
   async start(epoch: number, step: number): Promise<void> {
     this.meter.begin(this.#options.nowMs())
     await this.#options.epochs.enter(this.#options.items, epoch)
@@ -89,13 +89,14 @@ export class RankStream implements BatchStream {
   }
 
   /**
-   * The batch at `step`; waits until all of its samples are in the arena. A sample that no source could give makes
-   * it reject, or, with 'skip', is left out: the batch is shorter then, and rejects only when nothing is left.
+   * Returns the batch at `step`, after waiting for all of its samples to be in the arena. If no source can deliver a
+   * sample, it rejects or, with 'skip', leaves the sample out: the batch is then shorter, and rejects only if it would
+   * be empty.
    */
   async read(epoch: number, step: number, onLoss: LossRule = 'raise'): Promise<LeasedBatch> {
     const { epochs, items, nowMs } = this.#options
     const askedAtMs = nowMs()
-    // What the epoch before leaves behind is this one's first samples: without it they would be read again.
+    // Samples that the previous epoch leaves behind are this one's first: without waiting, they would be read again.
     const left = [...this.#leaving].filter(([, from]) => from < epoch)
     if (left.length > 0) await Promise.all(left.map(([gone]) => gone))
     const entering = epochs.enter(items, epoch)
@@ -109,7 +110,7 @@ export class RankStream implements BatchStream {
     return this.#handOut({ epoch, step, slots, lost })
   }
 
-  /** A client is done with a batch. It lies where it is until it is known what is kept of it. */
+  /** Releases a batch that a client is done with. It stays in place until it is known which of its samples are kept. */
   release(batch: LeasedBatch): void {
     const isOfOrder = batch.slots.some(({ serial }) => serial >= 0)
     const known = isOfOrder ? this.#options.epochs.whenKeptIsKnown(batch.epoch) : undefined
@@ -119,7 +120,7 @@ export class RankStream implements BatchStream {
     this.#leaving.set(left, batch.epoch)
   }
 
-  /** Gives a batch back. Resolves when what is kept of it has been copied; undefined when nothing need be. */
+  /** Gives a batch back. Resolves when its kept samples have been copied; undefined if there is nothing to copy. */
   #giveBack(batch: LeasedBatch): Promise<void> | undefined {
     const copies: CarryCopy[] = []
     for (const slot of batch.slots) {
@@ -135,18 +136,18 @@ export class RankStream implements BatchStream {
     return copied
   }
 
-  /** Any samples, by id, outside of the order (map-style access). Waits until all are in the arena. */
+  /** Reads any samples by id, outside of the order (map-style access). Waits until all are in the arena. */
   pick(samples: readonly number[]): Promise<LeasedBatch> {
     const { arena, source, items } = this.#options
     return pickSamples({ arena, source, placed: items.placed }, samples)
   }
 
-  /** The ids of `count` batches from `step` on, one after the other. */
+  /** Returns the ids of `count` batches from `step` on, in order. */
   idsOf(epoch: number, step: number, count: number): Promise<number[]> {
     return this.#options.items.idsOf(epoch, step, count)
   }
 
-  /** Tries again what had no room, and asks for what comes next. */
+  /** Retries everything that had no room, and requests the next samples. */
   wake(): void {
     if (this.#isClosed) return
     this.#room.retryAll()
@@ -160,7 +161,7 @@ export class RankStream implements BatchStream {
     this.#room.close(new DscError('FEED_GONE', 'the feed is closing'))
   }
 
-  /** Tells the source what this stream will read, where that is of use to it. */
+  /** Tells the source what this stream will read, if the source can use it. */
   async #announce(epoch: number, step: number): Promise<void> {
     const { source, items } = this.#options
     if (!source.expect) return
@@ -200,7 +201,7 @@ export class RankStream implements BatchStream {
     return { ...batch, offsets }
   }
 
-  /** Copies what a batch leaves for the next epoch. */
+  /** Copies the samples that a batch leaves for the next epoch. */
   async #carry(copies: readonly CarryCopy[]): Promise<void> {
     await this.#options.arena.copy(copies).then(
       () => copies.forEach((copy) => void this.#plan.settleCopy(copy)),
@@ -244,7 +245,7 @@ export class RankStream implements BatchStream {
     return { slots, lost }
   }
 
-  /** One batch after the other, as a single trainer would; one sample after the other, each with its whole request. */
+  /** Takes one batch after the other, like a single trainer, and one sample after the other, each with its request. */
   #takeInTurn(serials: readonly number[]): Promise<Slot[]> {
     const taken = this.#turn.then(async () => {
       const slots: Slot[] = []
@@ -260,7 +261,7 @@ export class RankStream implements BatchStream {
     return taken
   }
 
-  /** Gives a sample to the client outside of the prefetch space, where there is room. */
+  /** Moves a sample for the client out of the prefetch space, if there is room. */
   async #deliver(slot: Slot): Promise<void> {
     const copy = this.#plan.planDelivery(slot)
     if (copy)
@@ -274,7 +275,7 @@ export class RankStream implements BatchStream {
     this.#plan.lease(slot)
   }
 
-  /** Waits for all, so that none is left over; gives back what came when one failed and `lost` does not take it. */
+  /** Waits for all, so that none is left over. If one failed that `lost` does not take, gives back the others. */
   async #settleAll(
     demands: readonly (Promise<Slot> | Slot)[],
     lost: number[] | undefined,

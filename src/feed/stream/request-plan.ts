@@ -6,17 +6,17 @@ import type { LookAhead } from './look-ahead.js'
 import type { PrefetchLists } from './prefetch-lists.js'
 import type { SampleRequest, Slot } from './slot.js'
 
-/** When samples are asked for, and how many at a time. */
+/** When to request samples, and how many at a time. */
 export interface PrefetchSettings {
-  /** Samples in one request at most. */
+  /** Maximum number of samples in one request. */
   readonly k: number
-  /** Bytes in one request at most; its first sample always goes. */
+  /** Maximum bytes in one request; its first sample is always allowed. */
   readonly maxRequestBytes: number
-  /** Asks again for a list when at most this many of its samples are ready or on their way; −1 = only on a miss. */
+  /** Requests more of a list when at most this many of its samples are ready or on their way; −1 = only on a miss. */
   readonly lowWater: number
-  /** Low-water requests on their way to one node at most. A miss is never held back. */
+  /** Maximum number of low-water requests in flight to one node. A miss is never held back. */
   readonly inFlightPerNode: number
-  /** Whether the samples of a batch lie side by side, and a request ends with a batch rather than inside its second. */
+  /** Whether the samples of a batch lie side by side, and a request ends with a batch instead of inside its second. */
   readonly isBatched: boolean
   /** Whether lists run on into the next epoch. */
   readonly isPastEnd: boolean
@@ -37,15 +37,15 @@ interface RequestPlanOptions {
 /** Counts since the stream began. */
 export interface RequestCounts {
   requests: number
-  /** Samples in all requests. */
+  /** Number of samples in all requests. */
   requested: number
 }
 
-/** What a storage node has been asked for. */
+/** Requests made to a storage node. */
 interface AskedNode {
-  /** Samples of its list that are ready or on their way. */
+  /** Number of samples of its list that are ready or on their way. */
   ahead: number
-  /** Requests on their way. */
+  /** Number of requests in flight. */
   inFlight: number
   hasAsked: boolean
 }
@@ -53,11 +53,11 @@ interface AskedNode {
 /** The next samples of a list that belong to one batch. */
 interface BatchGroup {
   readonly slots: readonly Slot[]
-  /** Whether they are all that wait of that batch. */
+  /** Whether they are all waiting samples of that batch. */
   readonly isWhole: boolean
 }
 
-/** Makes requests out of the prefetch lists, each with room in the arena for what it asks. */
+/** Makes requests from the prefetch lists, each with room in the arena for its samples. */
 export class RequestPlan {
   readonly #options: RequestPlanOptions
   readonly #nodes: readonly AskedNode[]
@@ -69,7 +69,7 @@ export class RequestPlan {
     this.#nodes = Array.from({ length: nodeCount }, () => ({ ahead: 0, inFlight: 0, hasAsked: false }))
   }
 
-  /** The missed sample and what follows it on the list of its node, or undefined when even that one has no room. */
+  /** Requests the missed sample and the ones after it on its node's list; undefined if not even the first has room. */
   planMissed(slot: Slot): SampleRequest | undefined {
     const { room, lists, settings } = this.#options
     const item = this.#extentItem(slot)
@@ -83,7 +83,7 @@ export class RequestPlan {
     return this.#open({ node: slot.node, slots: taken, isMiss: true })
   }
 
-  /** The next low-water request, or undefined when every list has enough or there is no room. */
+  /** Returns the next low-water request; undefined if every list has enough or there is no room. */
   planNext(): SampleRequest | undefined {
     const { settings, lookAhead } = this.#options
     if (settings.lowWater < 0) return undefined
@@ -100,23 +100,23 @@ export class RequestPlan {
     return undefined
   }
 
-  /** The answer to a request is complete. */
+  /** Records that the answer to a request is complete. */
   finish(request: SampleRequest): void {
     this.#nodes[request.node]!.inFlight--
   }
 
-  /** A slot no longer counts among those that its list is ahead. */
+  /** Stops counting a slot among those its list is ahead. */
   leaveAhead(slot: Slot): void {
     if (slot.isAhead) this.#nodes[slot.node]!.ahead--
     slot.isAhead = false
   }
 
-  /** From now on first requests are staggered again. */
+  /** Staggers the first requests again from now on. */
   restart(): void {
     for (const node of this.#nodes) node.hasAsked = false
   }
 
-  /** How many samples the next low-water request to a node asks for. */
+  /** Number of samples in the next low-water request to a node. */
   #countFor(node: number): number {
     const { k, isStaggered } = this.#options.settings
     const isFirst = isStaggered && !this.#nodes[node]!.hasAsked
@@ -131,16 +131,16 @@ export class RequestPlan {
     counts.requests++
     counts.requested += request.slots.length
     const { extents } = this.#options.room.space
-    for (const { extent } of request.slots) extents.mark(extent!, 'reserved') // it stays where its bytes will go
+    for (const { extent } of request.slots) extents.mark(extent!, 'reserved') // it must stay where its bytes will go
     return request
   }
 
-  /** Adds following samples of the list to a request while there is room, those of a batch side by side. */
+  /** Adds following samples of the list to a request while there is room, with those of a batch side by side. */
   #takeFollowing(node: number, taken: Slot[], count: number): void {
     const { room, settings } = this.#options
     let bytes = taken.reduce((sum, { sample }) => sum + room.extentBytesOf(sample), 0)
     while (taken.length < count) {
-      // The first sample of a request goes however long it is.
+      // The first sample of a request is allowed, however long it is.
       const requestBytes = taken.length === 0 ? Number.POSITIVE_INFINITY : settings.maxRequestBytes - bytes
       const atMost = { count: count - taken.length, bytes: Math.min(requestBytes, room.prefetchRoomBytes()) }
       const group = this.#nextOfBatch(node, atMost)
@@ -153,7 +153,7 @@ export class RequestPlan {
     }
   }
 
-  /** Gives the next samples of a list their places, as many as there is room for. */
+  /** Places the next samples of a list, as many as there is room for. */
   #place(slots: readonly Slot[]): readonly Slot[] {
     const { room, settings, lists } = this.#options
     const items = slots.map((slot) => this.#extentItem(slot))
@@ -170,7 +170,7 @@ export class RequestPlan {
     return slots
   }
 
-  /** The next of the list that belong to one batch, as many as fit. */
+  /** Returns the next samples on the list that belong to one batch, as many as fit. */
   #nextOfBatch(node: number, atMost: { readonly count: number; readonly bytes: number }): BatchGroup {
     const { lookAhead, lists, slots, room, settings } = this.#options
     const group: Slot[] = []
@@ -194,7 +194,7 @@ export class RequestPlan {
     }
   }
 
-  /** Whether `slot` is of the batch that `group` is of; any is while the group is empty. */
+  /** Whether `slot` belongs to the batch of `group`; always true for an empty group. */
   #isOfBatch(group: readonly Slot[], slot: Slot): boolean {
     const { sequence } = this.#options.items
     const first = group[0]

@@ -5,24 +5,24 @@ import { LostSample } from './lost-sample.js'
 import type { SampleRequest, Slot } from './slot.js'
 import type { StreamPlan } from './stream-plan.js'
 
-/** Who waits for a slot. */
+/** Caller that waits for a slot. */
 interface Waiter {
   readonly settled: (slot: Slot) => void
   readonly failed: (error: unknown) => void
 }
 
-/** Why a slot will not come for the client that waits for it. */
+/** Error for a client whose slot will not arrive. */
 export function movedAway(): DscError {
   return new DscError('FEED_GONE', 'another client of this rank has moved to another position')
 }
 
-/** The requests of a stream that are on their way: hands them to the source, and what comes to whoever waits for it. */
+/** The requests of a stream in flight: hands them to the source, and their samples to waiting callers. */
 export class SampleRequests {
   readonly #plan: StreamPlan
   readonly #arena: SampleArena
   readonly #source: SampleSource
   readonly #waiters = new Map<Slot, Waiter>()
-  /** Requests that are not over, and how to give each up. */
+  /** Unfinished requests, and the controller to abort each. */
   readonly #running = new Map<SampleRequest, AbortController>()
 
   constructor(parts: {
@@ -35,7 +35,7 @@ export class SampleRequests {
     this.#source = parts.source
   }
 
-  /** Asks the source. Resolves when the request is over, however it went. */
+  /** Sends the request to the source. Resolves when it is over, even if it failed. */
   async issue(request: SampleRequest): Promise<void> {
     const { node, isMiss, slots } = request
     const isSettled = new Uint8Array(slots.length)
@@ -59,18 +59,18 @@ export class SampleRequests {
     this.#plan.finishRequest(request)
   }
 
-  /** The slot once its bytes are there. */
+  /** Resolves to the slot once its bytes are here. */
   arrival(slot: Slot): Promise<Slot> {
     return new Promise((settled, failed) => this.#waiters.set(slot, { settled, failed }))
   }
 
-  /** Gives up requests of which nothing is wanted any more. */
+  /** Aborts requests with no wanted samples left. */
   cancelUnwanted(): void {
     for (const [request, giveUp] of this.#running)
       if (!request.slots.some(({ state }) => state === 'inflight')) giveUp.abort()
   }
 
-  /** Says what became of a slot; `failure` is told instead where the request as a whole failed. */
+  /** Settles a slot; rejects with `failure` if the request as a whole failed. */
   #settle(slot: Slot, status: SampleStatus, failure?: unknown): void {
     if (status === 'ok') this.#plan.settle(slot)
     else this.#plan.fail(slot)

@@ -1,21 +1,21 @@
 import type { Extent } from '../arena/arena-extents.js'
 import type { RankItem } from '../epochs/rank-items.js'
 
-/** Where one item of the rank's sequence stands. */
+/** State of one item of the rank's sequence. */
 export interface Slot extends RankItem {
   /**
-   * waiting: nobody has been asked for it · inflight · ready · leased · failed: no source could give it ·
-   * dropped: nobody wants it any more.
+   * waiting: not requested yet · inflight · ready · leased · failed: no source could deliver it · dropped: no longer
+   * wanted.
    */
   state: 'waiting' | 'inflight' | 'ready' | 'leased' | 'failed' | 'dropped'
-  /** A client waits for this item, or has it. */
+  /** Whether a client waits for this item, or has it. */
   isWanted: boolean
-  /** Counted in the ready-and-inflight number of its list. */
+  /** Whether it counts among its list's samples that are ready or on their way. */
   isAhead: boolean
   extent: Extent | undefined
 }
 
-/** The slot of an item that nothing has been done for. */
+/** Makes the slot of an item in its initial state. */
 export function openSlot(item: RankItem): Slot {
   const { serial, epoch, position, sample, node } = item
   return {
@@ -38,14 +38,14 @@ export interface SampleRequest {
   readonly isMiss: boolean
 }
 
-/** What a client's item turned out to be. `blocked`: a miss without room; ask again after a release. */
+/** Result for an item that a client wants. `blocked`: a miss without room; retry after a release. */
 export interface Want {
   readonly slot: Slot
   readonly outcome: 'hit' | 'kept' | 'miss' | 'blocked'
   readonly request?: SampleRequest
 }
 
-/** A sample to carry from one extent to another before the first is given up. */
+/** A sample to copy from one extent to another before the first is given up. */
 export interface CarryCopy {
   readonly from: Extent
   readonly to: Extent

@@ -108,7 +108,9 @@ test('a sample that an epoch of a mix visits twice, and that was kept once, is a
   assert.equal(plan.want(53).outcome, 'hit')
 })
 
-/** A plan whose client holds samples 0 to 2, which are to be kept, while lists have run past them in the next epoch. */
+/**
+ * Makes a plan whose client holds samples 0 to 2, which are to be kept, while lists run past them in the next epoch.
+ */
 function holdPromised() {
   const made = makePlan(3000, { k: 10, lowWater: 100 })
   const { plan, answer, carry } = made
@@ -123,7 +125,7 @@ function holdPromised() {
   const asked: number[] = []
   for (let ids = answer(plan.nextPrefetch()); ids.length > 0; ids = answer(plan.nextPrefetch()))
     asked.push(...ids)
-  assert.equal(asked[asked.indexOf(99) + 1], 3) // what is promised is passed over
+  assert.equal(asked[asked.indexOf(99) + 1], 3) // promised samples are skipped
   return { ...made, held }
 }
 
@@ -162,7 +164,7 @@ test('what could not be copied into Cache_next is asked for, and what was kept i
 test('after a step forward the list goes on from there', () => {
   const { plan, answer } = makePlan(40)
   answer(plan.nextPrefetch())
-  assert.equal(plan.nextPrefetch(), undefined) // no room: 4 waits on the list
+  assert.equal(plan.nextPrefetch(), undefined) // no room: 4 stays on the list
   plan.reposition(40)
   assert.deepEqual(answer(plan.nextPrefetch()), [40, 41, 42, 43])
 })
@@ -181,7 +183,7 @@ test('bytes that arrive for a sample nobody wants any more are given back', () =
   const { plan, answer } = makePlan(40)
   const request = plan.nextPrefetch()
   plan.reposition(50)
-  assert.equal(plan.nextPrefetch(), undefined) // the arena is full of what is still coming
+  assert.equal(plan.nextPrefetch(), undefined) // the arena is full of samples in flight
   answer(request)
   assert.deepEqual(answer(plan.nextPrefetch()), [50, 51, 52, 53])
 })

@@ -23,7 +23,7 @@ export interface StreamCounts extends RequestCounts {
   dropped: number
 }
 
-/** Decides for one rank what to ask for, from whom, where it goes and what is kept. Does none of it. */
+/** Decides for one rank what to request, from which node, where it goes and what is kept. Carries out none of this. */
 export class StreamPlan {
   readonly #counts: StreamCounts = {
     hits: 0,
@@ -56,7 +56,7 @@ export class StreamPlan {
     return this.#counts
   }
 
-  /** Samples that are in the arena and not yet taken. */
+  /** Number of samples in the arena that are not yet taken. */
   countReady(): number {
     let ready = 0
     for (const slot of this.#slots.values()) if (slot.state === 'ready') ready++
@@ -90,12 +90,12 @@ export class StreamPlan {
     return { slot, outcome: 'miss', request }
   }
 
-  /** The next low-water request, or undefined when every list has enough or there is no room. */
+  /** Returns the next low-water request; undefined if every list has enough or there is no room. */
   nextPrefetch(): SampleRequest | undefined {
     return this.#requests.planNext()
   }
 
-  /** The bytes of a slot have come. */
+  /** Records that the bytes of a slot have arrived. */
   settle(slot: Slot): void {
     if (slot.state === 'dropped') {
       this.#giveBack(slot)
@@ -105,7 +105,7 @@ export class StreamPlan {
     this.#room.space.extents.mark(slot.extent!, 'ready')
   }
 
-  /** The bytes of a slot will never come. */
+  /** Records that the bytes of a slot will never arrive. */
   fail(slot: Slot): void {
     this.#giveBack(slot)
     if (slot.state === 'dropped') return
@@ -114,7 +114,7 @@ export class StreamPlan {
     slot.state = 'failed'
   }
 
-  /** A request is over; all of its slots are settled. */
+  /** Records that a request is over; all of its slots are settled. */
   finishRequest(request: SampleRequest): void {
     this.#requests.finish(request)
   }
@@ -127,8 +127,9 @@ export class StreamPlan {
   }
 
   /**
-   * Seed 000: what a client gets leaves the prefetch space, so that it is in nobody's way while the client reads it.
-   * The copy, when returned, must be made and settled, or failed; without one the client reads where it is.
+   * Seed 000: a sample for a client leaves the prefetch space, so that it is in no other sample's way while the client
+   * reads it. If a copy is returned, the caller must make it and settle it, or fail it; otherwise the client reads in
+   * place.
    */
   planDelivery(slot: Slot): CarryCopy | undefined {
     const { space } = this.#room
@@ -140,20 +141,20 @@ export class StreamPlan {
     return { from, to, slot }
   }
 
-  /** What a client gets has left the prefetch space. */
+  /** Records that a client's sample has left the prefetch space. */
   settleDelivery({ from, to, slot }: CarryCopy): void {
     slot.extent = to
     this.#room.space.extents.mark(to, 'ready')
     this.#room.space.finish(from)
   }
 
-  /** It could not leave. */
+  /** Records that it could not leave. */
   failDelivery({ from, to }: CarryCopy): void {
     this.#room.space.extents.mark(from, 'ready')
     this.#room.space.finish(to)
   }
 
-  /** A client is done with a slot: it is evicted or kept. A copy, when returned, must be tried and settled. */
+  /** Evicts or keeps a slot that a client is done with. If a copy is returned, the caller must try it and settle it. */
   release(slot: Slot): CarryCopy | undefined {
     const { space } = this.#room
     const extent = slot.extent!
@@ -183,7 +184,7 @@ export class StreamPlan {
     return undefined
   }
 
-  /** The copy has been made: Cache_next has the sample. */
+  /** Records that the copy was made: Cache_next has the sample. */
   settleCopy({ from, to, slot }: CarryCopy): void {
     this.#place.unreleased--
     this.#room.space.finish(from)
@@ -191,7 +192,7 @@ export class StreamPlan {
     this.#carry.insert(slot.epoch + 1, to)
   }
 
-  /** The copy could not be made. */
+  /** Records that the copy could not be made. */
   failCopy({ from, to, slot }: CarryCopy): void {
     this.#place.unreleased--
     this.#lookAhead.breakPromise(slot.epoch + 1, slot.sample)
@@ -199,7 +200,7 @@ export class StreamPlan {
     this.#room.space.finish(to)
   }
 
-  /** Gives up the ready sample that is needed last, so that a miss finds room. Returns whether there was one. */
+  /** Drops the ready sample that is needed last, so that a miss finds room. Returns whether there was one. */
   dropFarthest(): boolean {
     let farthest: Slot | undefined
     for (const slot of this.#slots.values())
@@ -212,7 +213,7 @@ export class StreamPlan {
     return true
   }
 
-  /** The next item a client takes is `serial`; keeps what is still useful. */
+  /** Makes `serial` the next item that a client takes; keeps everything still useful. */
   reposition(serial: number): void {
     const isBackward = serial < this.#place.frontier
     for (const slot of [...this.#slots.values()])
@@ -235,13 +236,13 @@ export class StreamPlan {
     this.#lists.clear()
   }
 
-  /** The slot that a client takes at `serial`. */
+  /** Returns the slot that a client takes at `serial`. */
   #slotFor(serial: number): Slot {
     this.#place.frontier = Math.max(this.#place.frontier, serial + 1)
     this.#lookAhead.reach(serial)
     const known = this.#slots.get(serial)
     if (known && !known.isWanted && known.state !== 'leased' && known.state !== 'failed') return known
-    // Asked for again (a client came back, or went back): read anew, beside whoever has it.
+    // Requested again (a client came back, or went back): read it again, beside any client that has it.
     const slot = this.#lookAhead.makeSlot(serial)
     this.#slots.set(serial, slot)
     return slot
@@ -256,12 +257,12 @@ export class StreamPlan {
     slot.extent = undefined
   }
 
-  /** Gives the slot's bytes back, if any, and takes it out of the count of its list. */
+  /** Frees the slot's bytes, if any, and removes it from the count of its list. */
   #discard(slot: Slot): void {
     this.#requests.leaveAhead(slot)
     if (slot.isWanted) this.#place.unreleased--
     if (slot.state === 'ready') this.#giveBack(slot)
     this.#forget(slot)
-    slot.state = 'dropped' // bytes still on their way are given back when they arrive
+    slot.state = 'dropped' // bytes in flight are freed when they arrive
   }
 }

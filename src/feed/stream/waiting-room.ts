@@ -3,20 +3,20 @@ import type { ArenaSpace } from '../arena/arena-space.js'
 
 /** A miss for which the arena has no room. */
 interface RoomSeeker {
-  /** Tries again; returns whether there was room at last. */
+  /** Retries; returns whether there was room this time. */
   retry(): boolean
   fail(error: Error): void
 }
 
 interface WaitingRoomOptions {
   readonly space: ArenaSpace
-  /** Gives up what it can do without. */
+  /** Gives up samples that it can do without. */
   readonly plan: { dropFarthest(): boolean }
   readonly timeoutMs: number
   readonly nowMs: () => number
 }
 
-/** Misses for which the arena has no room now. */
+/** Misses that wait for room in the arena. */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions
   readonly #waiting: { readonly seeker: RoomSeeker; readonly sinceMs: number }[] = []
@@ -29,7 +29,7 @@ export class WaitingRoom {
     this.#timer.unref()
   }
 
-  /** How many have come here so far. */
+  /** Number of misses that have waited so far. */
   get entered(): number {
     return this.#entered
   }
@@ -41,7 +41,7 @@ export class WaitingRoom {
     this.retryAll()
   }
 
-  /** Lets go, in their order, those for which there is room, or for whom the plan gives something up. */
+  /** Lets misses leave in order while there is room, or while the plan gives up a sample for them. */
   retryAll(): void {
     while (this.#waiting.length > 0) {
       if (this.#waiting[0]!.seeker.retry()) this.#waiting.shift()
@@ -49,7 +49,7 @@ export class WaitingRoom {
     }
   }
 
-  /** Fails all with `error`. */
+  /** Fails all misses with `error`. */
   close(error: Error): void {
     clearInterval(this.#timer)
     for (const { seeker } of this.#waiting.splice(0)) seeker.fail(error)

@@ -13,13 +13,13 @@ interface Waiter {
   reject(error: Error): void
 }
 
-/** What came of job `id`. */
+/** Result of job `id`. */
 interface Answered {
   readonly id: number
   readonly result: ReaderResult
 }
 
-/** One thread and the jobs that it has. */
+/** One thread and its jobs. */
 class ReaderThread {
   readonly #waiting = new Map<number, Waiter>()
   readonly #thread: BackgroundThread<ReaderOrder, Answered>
@@ -37,7 +37,7 @@ class ReaderThread {
     return this.#waiting.size
   }
 
-  /** Says what is read. Call once, before the first job. */
+  /** Sets what to read. Call once, before the first job. */
   begin(data: ReaderData): void {
     this.#thread.post({ kind: 'begin', data })
   }
@@ -70,7 +70,7 @@ class ReaderThread {
   }
 }
 
-/** Reader threads that load their code while it is looked for what they will read: some 100 ms of each. */
+/** Reader threads that load their code, some 100 ms each, while their data is still being looked for. */
 export class WaitingReaders {
   readonly #threads: readonly ReaderThread[]
 
@@ -79,13 +79,13 @@ export class WaitingReaders {
     this.#threads = Array.from({ length: threads }, () => new ReaderThread())
   }
 
-  /** Gives them something to read. Call once. */
+  /** Sets what they read. Call once. */
   begin(data: ReaderData): ReaderPool {
     for (const thread of this.#threads) thread.begin(data)
     return new Pool(this.#threads)
   }
 
-  /** Ends them, where nothing is read after all. */
+  /** Ends them if nothing is read after all. */
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.stop()))
   }

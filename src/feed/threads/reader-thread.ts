@@ -10,28 +10,28 @@ import { type MixPart, openMixedOrder } from '../plan/mix.js'
 import { holdSamples, type OrderData, type OrderOptions } from '../plan/order.js'
 import { type Prefix, type PrefixShare, planPrefix } from '../plan/prefix.js'
 
-/** What a reader thread reads. */
+/** The data for a reader thread. */
 export interface ReaderData {
   readonly arenaFd: number
-  /** Where the samples are; absent when the thread only copies and shuffles. */
+  /** Location of the samples; absent if the thread only copies and shuffles. */
   readonly folder?: ReadFolder | undefined
 }
 
 interface ReadFolder {
   readonly root: string
   readonly tableBytes: Uint8Array
-  /** As in `SampleTable`. */
+  /** See `SampleTable`. */
   readonly known?: Uint8Array | undefined
-  /** Descriptors of the files, where clients map what these are of. */
+  /** Descriptors of the files, if clients map them. */
   readonly held?: readonly number[] | undefined
 }
 
-/** What a reader thread is told: what it reads, once, and then its jobs. */
+/** Messages to a reader thread: what to read, once, and then its jobs. */
 export type ReaderOrder =
   | { readonly kind: 'begin'; readonly data: ReaderData }
   | { readonly kind: 'job'; readonly id: number; readonly job: ReaderJob }
 
-/** Work for a reader thread. `copy` carries bytes inside the arena; `touch` reads what clients will map. */
+/** Work for a reader thread. `copy` moves bytes inside the arena; `touch` reads samples that clients will map. */
 export type ReaderJob =
   | { readonly kind: 'read'; readonly samples: Uint32Array; readonly offsets: Float64Array }
   | { readonly kind: 'touch'; readonly samples: Uint32Array }
@@ -41,7 +41,7 @@ export type ReaderJob =
       readonly kind: 'prefix'
       readonly visits: OrderData
       readonly mix: readonly MixPart[] | undefined
-      /** Of every sample of the dataset. */
+      /** Lengths of every sample of the dataset. */
       readonly lengths: Uint32Array
       readonly shares: readonly PrefixShare[]
     }
@@ -49,20 +49,20 @@ export type ReaderJob =
 /** `statuses`: 0 ok, 1 missing, 2 corrupt. */
 export type ReaderResult =
   | { readonly kind: 'read'; readonly statuses: Uint8Array }
-  /** `isFromDisk`: some of it was not in the kernel's memory. */
+  /** `isFromDisk`: some of the bytes were not in the kernel's memory. */
   | { readonly kind: 'touch'; readonly statuses: Uint8Array; readonly isFromDisk: boolean }
   | { readonly kind: 'copy' }
   | { readonly kind: 'shuffle'; readonly samples: Uint32Array }
   | { readonly kind: 'prefix'; readonly prefix: Prefix }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }
 
-/** Neighbouring samples go to the arena in one write of up to this many bytes: half of a usual L2 cache. */
+/** Maximum bytes of one write of neighboring samples to the arena: half of a usual L2 cache. */
 const RUN_BYTES = 512 * 1024
 
-/** Bytes that a copy inside the arena carries at a time. */
+/** Bytes that a copy inside the arena moves at a time. */
 const COPY_BYTES = 1 << 20
 
-/** Does the jobs of one thread. Bytes go through one buffer, which grows as needed. */
+/** Runs the jobs of one thread. Bytes go through one buffer, which grows as needed. */
 class JobRunner {
   readonly #arenaFd: number
   readonly #table: SampleTable | undefined
@@ -96,7 +96,7 @@ class JobRunner {
     const statuses = new Uint8Array(samples.length)
     if (samples.length === 0) return statuses
     const runs = planArenaRuns(offsets, (i) => table.lengths[samples[i]!]!, RUN_BYTES)
-    // A shard is read in its own order, which is not that of the arena, so all runs are filled before one is written.
+    // A shard is read in its own order, which differs from the arena's, so all runs are filled before one is written.
     const groups = table.isSharded ? [runs] : runs.map((run) => [run])
     const places = new Float64Array(samples.length)
     for (const group of groups) {
