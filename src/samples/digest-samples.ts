@@ -7,7 +7,7 @@ const DIGEST_BYTES = 64 * 1024
 const DIGITS = Buffer.from('0123456789abcdef')
 const NEWLINE = 0x0a
 
-/** Digests names, lengths and checksums in order. */
+/** Computes the digest of names, lengths and checksums, in order. */
 export function digestSamples(columns: TableColumns, files: readonly TableFile[]): Buffer {
   const { lengths, crcs, names, nameEnds } = columns
   const hash = createHash('sha256')
@@ -37,7 +37,7 @@ export function digestSamples(columns: TableColumns, files: readonly TableFile[]
   return hash.digest()
 }
 
-/** Gathers short texts for a digest, each call of which costs more than the bytes of one; no view or string is made of any. */
+/** Gathers short texts for a digest, because each call costs more than one text. Makes no view or string of any. */
 class TextDigest {
   readonly #hash: Hash
   readonly #bytes = new Uint8Array(DIGEST_BYTES)
@@ -54,7 +54,7 @@ class TextDigest {
     }
   }
 
-  /** As `\0<length>\0<CRC-32 in hexadecimal>\n`. */
+  /** Adds `\0<length>\0<CRC-32 in hexadecimal>\n`. */
   addNumbers(length: number, crc32: number): void {
     if (this.#fill + 32 > DIGEST_BYTES) this.flush()
     this.#bytes[this.#fill++] = 0
@@ -82,6 +82,6 @@ class TextDigest {
   }
 }
 
-/** Of a value below 2^32, without a division of doubles where there is none needed. */
+/** Quotient of a value below 2^32, avoiding a division of doubles if possible. */
 const quotientOf = (value: number, base: 10 | 16): number =>
   base === 16 ? value >>> 4 : ((value >>> 0) / 10) >>> 0

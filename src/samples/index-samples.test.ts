@@ -125,7 +125,7 @@ test('a folder without files is refused by name', async (context) => {
   )
 })
 
-/** The names of the samples under `root`. */
+/** Returns the names of the samples under `root`. */
 async function namesOf(context: TestContext, root: string, options: Partial<IndexOptions> = {}) {
   const listed = await indexSamples(root, { cacheFolder: makeTestFolder(context), ...options })
   const names = Array.from({ length: listed.table.count }, (_, sample) => listed.table.nameOf(sample))
@@ -227,7 +227,7 @@ test('the size of a pax header, and one in base-256, are those of the member', a
   pax.write('00000000014', 124)
   pax[156] = 'x'.charCodeAt(0)
   pax.write(record, 512)
-  first.write('00000000001', 124) // what fits into the field says less
+  first.write('00000000001', 124) // the value that fits into the field is too small
   second.fill(0, 124, 136)
   second[124] = 0x80
   second.writeUInt32BE(length, 132)
@@ -407,7 +407,7 @@ for (const closed of ['sub', 'sub/b'])
     writeFileSync(join(root, 'sub/b'), 'b')
     chmodSync(join(root, closed), 0o000)
     const own = process.geteuid!()
-    if (own === 0) process.seteuid!(65534) // root may read all
+    if (own === 0) process.seteuid!(65534) // root can read everything
     try {
       await assert.rejects(indexSamples(root, { cacheFolder: undefined }), {
         code: 'SOURCE_DENIED',

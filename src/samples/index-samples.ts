@@ -13,53 +13,53 @@ import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from
 import type { RowGroups } from './rows/row-groups.js'
 import { openSampleTable, type SampleTable } from './sample-table.js'
 
-/** Where samples are on a local disk: a directory tree of files that are samples or hold them. */
+/** Samples on a local disk: a directory tree of files that are samples or hold them. */
 export interface SampleFolder {
-  /** What the files of the table are relative to: an absolute path without symbolic links. */
+  /** Base of the table's file paths: an absolute path without symbolic links. */
   readonly root: string
   readonly table: SampleTable
-  /** Whether the table was read from the cache instead of made. */
+  /** Whether the table came from the cache instead of being made. */
   readonly isCached: boolean
-  /** What lies in the folder and is not fed. */
+  /** Content of the folder that is not fed. */
   readonly leftOut: readonly LeftOut[]
-  /** Rows that are not unpacked are read by these. */
+  /** Groups in which to read rows that are not unpacked. */
   readonly groups?: RowGroups | undefined
 }
 
-/** Tables that do not depend on where the files are; `files` stands for their format, paths and sizes. */
+/** Tables that do not depend on the location of the files; `files` identifies their format, paths and sizes. */
 export interface SharedTables {
   find(files: string): Promise<Uint8Array | undefined>
   keep(files: string, table: SampleTable): void
 }
 
-/** Which files of a folder are samples, and where the table of them is kept. */
+/** Which files of a folder are samples, and where to keep their table. */
 export interface IndexOptions {
   /** Folder that keeps tables between runs; undefined: none are kept. */
   readonly cacheFolder: string | undefined
   /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
   readonly extensions?: readonly string[] | undefined
-  /** How samples lie in the files. Default: by what most bytes of the folder are. */
+  /** How samples lie in the files. Default: the format of most bytes of the folder. */
   readonly format?: FormatName | undefined
   /** Default 'follow'. */
   readonly links?: LinkRule | undefined
-  /** What becomes of a damaged file of samples. Default 'raise'. */
+  /** How to handle a damaged file of samples. Default 'raise'. */
   readonly onDamage?: FormatIndexOptions['onDamage'] | undefined
-  /** Rows that are unpacked, and where. Absent: formats that need it are refused. */
+  /** How and where to unpack rows. Absent: formats that need it are refused. */
   readonly rows?: FormatIndexOptions['rows']
-  /** Where tables of these files are found that others have made; undefined: nowhere. */
+  /** Existing tables of these files that others have made; undefined: none. */
   readonly shared?: SharedTables | undefined
-  /** Makes the table again even when a cached one fits. */
+  /** Remakes the table even if a cached one fits. */
   readonly isRefreshed?: boolean
   readonly onProgress?: (filesDone: number, filesTotal: number) => void
 }
 
-/** Stands for the way in which samples are found: tables that were made in another way are not used. */
+/** Version of the method that finds samples: tables made by another one are not used. */
 const METHOD = 'dsc samples 4'
 
 /**
- * Lists the samples under `folder`, once: the table is kept, and used again while path, size and modification time
- * of every file are as they were. How samples lie in the files follows from what most bytes of the folder are.
- * Rejects with SOURCE_DENIED where the caller may not read something there.
+ * Lists the samples under `folder` once: it keeps the table and reuses it while path, size and modification time of
+ * every file stay the same. The format is that of most bytes of the folder. Rejects with SOURCE_DENIED if the caller
+ * may not read something in it.
  */
 export async function indexSamples(folder: string, options: IndexOptions): Promise<SampleFolder> {
   try {
@@ -107,7 +107,7 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
   return { root: tableRoot, table, isCached: isMadeBefore, leftOut: [...told, ...damaged], groups }
 }
 
-/** What lies elsewhere, as an index that is written, is no matter of the folder's owner. */
+/** Explains a denied read in the folder. A failure elsewhere, such as writing an index, is not its owner's concern. */
 function describeDenied(error: unknown, folder: string): unknown {
   const { code, path } = (error ?? {}) as NodeJS.ErrnoException
   if (path === undefined || !isRefused(error) || !`${path}/`.startsWith(`${findRoot(folder)}/`)) return error
@@ -117,7 +117,7 @@ function describeDenied(error: unknown, folder: string): unknown {
   })
 }
 
-/** Why there is nothing to feed of files that were chosen, at least one. */
+/** Explains why the chosen files, at least one, have nothing to feed. */
 export function noSamples(folder: string, files: readonly FolderFile[]): DscError {
   const first = toText(files[0]!.path)
   return new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`, {
@@ -138,7 +138,7 @@ function findRoot(folder: string): string {
   }
 }
 
-/** Which of the files of a folder hold samples. Throws SOURCE_EMPTY where none does. */
+/** Chooses the files of a folder that hold samples. Throws SOURCE_EMPTY if no file does. */
 export function chooseFiles<File extends FolderFile>(
   folder: string,
   files: readonly File[],
@@ -156,21 +156,21 @@ export function chooseFiles<File extends FolderFile>(
   })
 }
 
-/** Changes with everything that the table depends on. */
+/** Digest of everything the table depends on. */
 function stampOf(root: string, { format, files }: Omit<SampleFiles<ListedFile>, 'leftOut'>): string {
   const stamp = createHash('sha256').update(`${METHOD}\n${format}\n${root}`)
   for (const { path, size, mtimeMs } of files) stamp.update(`\n${path}\0${size}\0${mtimeMs}`, 'latin1')
   return stamp.digest('hex')
 }
 
-/** The same wherever the files are: their times differ from node to node. */
+/** The same on every node: modification times differ between nodes, so they are left out. */
 function sharedStampOf({ format, files }: Omit<SampleFiles<ListedFile>, 'leftOut'>): string {
   const stamp = createHash('sha256').update(`${METHOD}\n${format}`)
   for (const { path, size } of files) stamp.update(`\n${path}\0${size}`, 'latin1')
   return stamp.digest('hex')
 }
 
-/** What others have listed of the same files in a format that keeps its index itself. */
+/** Shares lists of the same files for a format that keeps its own index. */
 function shareIndex(shared: SharedTables, listed: Omit<SampleFiles<ListedFile>, 'leftOut'>): SharedIndex {
   const stamp = sharedStampOf(listed)
   return {
@@ -179,7 +179,7 @@ function shareIndex(shared: SharedTables, listed: Omit<SampleFiles<ListedFile>, 
   }
 }
 
-/** A table of nothing but these files; undefined where it is none. */
+/** Opens a table that contains only these files; undefined if it does not fit. */
 function openFitting(bytes: Uint8Array | undefined, files: readonly FolderFile[]): SampleTable | undefined {
   if (bytes === undefined) return undefined
   try {
@@ -192,7 +192,7 @@ function openFitting(bytes: Uint8Array | undefined, files: readonly FolderFile[]
   }
 }
 
-/** Says what a folder has that is not fed; undefined when that is nothing. */
+/** Describes the parts of a folder that are not fed; undefined if everything is. */
 export function explainLeftOut(leftOut: readonly LeftOut[]): string | undefined {
   if (leftOut.length === 0) return undefined
   const some = leftOut.slice(0, 5).map(({ path, reason }) => `${path} (${reason})`)

@@ -3,14 +3,14 @@ import type { SampleFolder } from './index-samples.js'
 import { placeOf, type TableFile } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
 
-/** A folder of samples that is to be joined with others. */
+/** A folder of samples to join with others. */
 export interface NamedSamples {
-  /** Precedes the names of its samples, with a slash. */
+  /** Prefix of its samples' names, before a slash. */
   readonly name: string
   readonly folder: Pick<SampleFolder, 'root' | 'table'>
 }
 
-/** Joins folders into one, whose samples follow each other in byte order of the names of `parts`. */
+/** Joins folders into one, with samples in byte order of the names of `parts`. */
 export function joinSamples(parts: readonly NamedSamples[]): Pick<SampleFolder, 'root' | 'table'> {
   const files: TableFile[] = []
   const samples = new SampleTableBuilder()

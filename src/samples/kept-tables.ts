@@ -13,7 +13,7 @@ import {
 import { dirname } from 'node:path'
 import { makeFolder } from '../platform/shared-folder.js'
 
-/** A table that this user, root or `owner` has kept: in a folder of many, others can put there what they like. */
+/** Reads a table kept by this user, root or `owner`: in a shared folder, others can put anything. */
 export function readKeptTable(path: string, owner?: number): Buffer | undefined {
   let descriptor: number | undefined
   try {
@@ -21,18 +21,18 @@ export function readKeptTable(path: string, owner?: number): Buffer | undefined 
     const { uid } = fstatSync(descriptor)
     return [0, process.getuid?.(), owner].includes(uid) ? readFileSync(descriptor) : undefined
   } catch {
-    return undefined // there is none, or none that can be read: it is made again
+    return undefined // missing or unreadable: it is made again
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }
 }
 
-/** Keeps the table for the next time, all or nothing; where it cannot be kept, the next time makes it again. */
+/** Keeps the table for next time, all or nothing; if that fails, it is made again next time. */
 export function keepTable(path: string, table: { readonly bytes: Uint8Array }): void {
   const partPath = `${path}.${randomBytes(6).toString('hex')}`
   try {
     makeFolder(dirname(path))
-    writeFileSync(partPath, table.bytes, { flag: 'wx' }) // through no link that somebody may have put there
+    writeFileSync(partPath, table.bytes, { flag: 'wx' }) // follows no link that somebody may have put there
     renameSync(partPath, path)
   } catch {
     if (existsSync(partPath)) rmSync(partPath, { force: true })

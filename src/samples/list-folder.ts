@@ -2,7 +2,7 @@ import { access, constants, readdir, realpath, stat } from 'node:fs/promises'
 import { type BytePath, fromBytes, fromText, toBytes, toText } from './byte-path.js'
 import type { LeftOut } from './plan/sample-files.js'
 
-/** `follow`: to whatever the caller may read · `inside`: to what lies in the folder itself. */
+/** `follow`: links to anything the caller may read · `inside`: only links to content of the folder itself. */
 export type LinkRule = 'follow' | 'inside'
 
 /** A file below a folder. */
@@ -16,14 +16,14 @@ export interface ListedFile {
 interface FolderListing {
   /** In byte order of their paths. */
   readonly files: readonly ListedFile[]
-  /** Links that lead nowhere and what is no file. */
+  /** Broken links, and everything that is not a file. */
   readonly leftOut: readonly LeftOut[]
 }
 
-/** Files whose sizes are asked for at once. */
+/** Number of files to stat at once. */
 const STATS_AT_ONCE = 256
 
-/** Lists all files below `root`, an absolute path without links; links are followed as `links` says. */
+/** Lists all files below `root`, an absolute path without links; follows links according to `links`. */
 export async function listFolder(root: string, links: LinkRule): Promise<FolderListing> {
   const walk = new FolderWalk(root, links)
   await walk.enter('', [fromText(root)])
@@ -48,7 +48,7 @@ class FolderWalk {
     this.#links = links
   }
 
-  /** `folder` is relative to the root; `chain`: where it and the folders above it really are, it last. */
+  /** Enters `folder`, relative to the root. `chain`: real paths of the folders above it and, last, its own. */
   async enter(folder: BytePath, chain: readonly BytePath[]): Promise<void> {
     const entries = await readdir(toBytes(`${this.root}/${folder}`), {
       withFileTypes: true,

@@ -10,25 +10,25 @@ import { formatsOf } from './sample-encoding.js'
 import { openSampleTable, requireLength, type SampleTable, tableFiles } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
 
-/** Ends of names, which states of before have digested as doubles, whatever they are in a table. */
+/** Number of name ends to digest at a time, as doubles even if the table has uint32, because earlier states did so. */
 const DIGESTED_AT_ONCE = 1 << 16
 
-/** Samples of files that need not be here yet. */
+/** Samples of files that may not be here yet. */
 export interface ListedSamples {
-  /** Checksums are noted when samples are first read. */
+  /** Checksums are recorded when samples are first read. */
   readonly table: SampleTable
   readonly leftOut: readonly LeftOut[]
 }
 
-/** Which files that need not be here hold samples; of plain files the samples, too. */
+/** Files with samples, which may not be here yet; for plain files, the samples, too. */
 export type ListedFiles =
   | ({ readonly kind: 'files' } & ListedSamples)
-  /** Paths are bytes; what is in shards can only be read in them. */
+  /** Paths are bytes; samples in shards can only be found by reading the shards. */
   | { readonly kind: 'shards'; readonly shards: readonly FolderFile[]; readonly leftOut: readonly LeftOut[] }
-  /** Of other formats, which are fed once they are here. */
+  /** Other formats, fed once the files are here. */
   | { readonly kind: 'rows'; readonly leftOut: readonly LeftOut[] }
 
-/** The samples of files of which only paths (UTF-8) and sizes are known, as `indexSamples` lists them once they are here. */
+/** Lists the samples of files with known paths (UTF-8) and sizes, like `indexSamples` does once they are here. */
 export function listSamples(
   files: readonly FolderFile[],
   options: {
@@ -54,7 +54,7 @@ export function listSamples(
   return { kind: 'files', table: noteChecksums(table), leftOut }
 }
 
-/** The samples of shards of which only the members are known, as `indexSamples` lists them once they are here. */
+/** Lists the samples of shards with known members, like `indexSamples` does once they are here. */
 export function listShardSamples(
   shards: readonly FolderFile[],
   contents: readonly ShardMembers[],
@@ -64,7 +64,7 @@ export function listShardSamples(
   return { table: noteChecksums(table), leftOut: damaged }
 }
 
-/** A kept table; where it was made before the bytes were here, checksums are noted when samples are first read. */
+/** Opens a kept table; if it was made before the bytes were here, reading a sample first records its checksum. */
 export function openListedTable(bytes: Uint8Array): SampleTable {
   const table = openSampleTable(bytes)
   return table.fingerprint === '' ? noteChecksums(table) : table
@@ -74,7 +74,7 @@ function noteChecksums(table: SampleTable): SampleTable {
   return { ...table, known: allocatePages(Uint8Array, table.count) }
 }
 
-/** SHA-256 (hex) of a dataset's version and the names and lengths of its samples: equal ones mean equal samples. */
+/** SHA-256 (hex) of a dataset's version and the names and lengths of its samples: equal digests mean equal samples. */
 export function digestListing(table: SampleTable, version: string): string {
   const hash = createHash('sha256').update(
     `dsc listing 1\n${version}\n${formatsOf(table.encodings)}\n${table.count}\n`,

@@ -3,17 +3,17 @@ import { digestSamples } from './digest-samples.js'
 import { openSampleTable, type SampleTable, type TableFile } from './sample-table.js'
 import { allocateTable, FINGERPRINT_AT, type TableColumns, type TableShape } from './table-layout.js'
 
-/** What a table is to be made of. */
+/** Parts to make a table from. */
 interface TableParts {
-  /** Of its samples. */
+  /** Sizes of its samples. */
   readonly shape: Pick<TableShape, 'count' | 'nameCount' | 'nameBytes' | 'offsetBytes'>
   /** Samples point to them by number. */
   readonly files: readonly TableFile[]
-  /** Without checksums it has no fingerprint. */
+  /** Without checksums, the table has no fingerprint. */
   readonly hasChecksums: boolean
 }
 
-/** Makes a table in its place in memory, into whose columns `fill` puts the samples. */
+/** Makes a table in its final memory; `fill` puts the samples into its columns. */
 export function makeTable(
   { shape, files, hasChecksums }: TableParts,
   fill: (columns: TableColumns) => void,
@@ -51,8 +51,8 @@ export function makeTable(
 }
 
 /**
- * One table of tables whose samples, each with a name of its own, follow each other; `files` are those of the first
- * table, then those of the second, and so on.
+ * Concatenates tables in which each sample has its own name; `files` are those of the first table, then those of the
+ * second, and so on.
  */
 export function concatTables(tables: readonly SampleTable[], files: readonly TableFile[]): SampleTable {
   const count = tables.reduce((sum, table) => sum + table.count, 0)
@@ -83,7 +83,7 @@ function noteFirstSamples({ files, firstSamples }: TableColumns): void {
   for (let sample = files.length - 1; sample >= 0; sample--) firstSamples[files[sample]!] = sample
 }
 
-/** Puts texts behind each other, and where each ends. */
+/** Writes texts one after the other, and the end of each. */
 function fillTexts(texts: readonly BytePath[], bytes: Uint8Array, ends: Float64Array): void {
   let end = 0
   for (const [i, text] of texts.entries()) {

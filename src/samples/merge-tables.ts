@@ -11,9 +11,9 @@ export interface MergedTable {
 }
 
 /**
- * Merges the tables of nodes that hold different files of one dataset: the result is the table that one machine with
- * all files would make, so the order of an epoch is the same. Throws when the nodes would read their files
- * differently, and when there is no sample at all.
+ * Merges the tables of nodes that hold different files of one dataset. The result is the table that one machine with
+ * all files would make, so the order of an epoch is the same. Throws if the nodes would read their files differently,
+ * or if there is no sample.
  */
 export function mergeTables(tables: readonly (SampleTable | undefined)[]): MergedTable {
   const formats = new Set(tables.flatMap((table) => (table ? [formatsOf(table.encodings)] : [])))
@@ -33,7 +33,7 @@ export function mergeTables(tables: readonly (SampleTable | undefined)[]): Merge
         entry: table!.fileAt(file),
       })),
     )
-    .sort((a, b) => (a.entry.path < b.entry.path ? -1 : 1)) // as indexSamples does
+    .sort((a, b) => (a.entry.path < b.entry.path ? -1 : 1)) // like indexSamples
   const samplesOf = tables.map((table) => groupByFile(table))
   const samples = new SampleTableBuilder()
   const nodes: number[] = []
@@ -49,7 +49,7 @@ export function mergeTables(tables: readonly (SampleTable | undefined)[]): Merge
   return { table: samples.build(files.map(({ entry }) => entry)), placement: Uint16Array.from(nodes) }
 }
 
-/** File → its samples, in their order. */
+/** File → its samples, in order. */
 function groupByFile(table: SampleTable | undefined): ReadonlyMap<number, readonly number[]> {
   const samples = new Map<number, number[]>()
   for (let sample = 0; sample < (table?.count ?? 0); sample++) {

@@ -1,14 +1,14 @@
 import type { ArchiveWindow, TarQuestion } from './formats/tar-members.js'
 
-/** Reads a range of a shard, wherever it is; the bytes are the caller's. */
+/** Reads a range of a shard, wherever it is; the caller owns the bytes. */
 export type ReadRange = (offset: number, length: number) => Promise<Uint8Array>
 
-/** Bytes that are read at once for a header: a pax header and the one that it belongs to, or those of small members. */
+/** Bytes to read at once for a header: a pax header and the one it belongs to, or headers of small members. */
 export const WINDOW_BYTES = 2048
 
 const EMPTY = new Uint8Array(0)
 
-/** The part of a shard that was read last. */
+/** The most recently read part of a shard. */
 export class RangeWindow implements ArchiveWindow {
   readBytes = 0
   start = 0
@@ -17,7 +17,7 @@ export class RangeWindow implements ArchiveWindow {
   readonly #read: ReadRange
   readonly #leastBytes: number
 
-  /** `leastBytes` are read at once, default 2048. */
+  /** `leastBytes`: minimum bytes of a read, default 2048. */
   constructor(sizeBytes: number, read: ReadRange, leastBytes = WINDOW_BYTES) {
     this.#sizeBytes = sizeBytes
     this.#read = read

@@ -4,50 +4,52 @@ import { crc32 } from '../wasm/crc32.js'
 import { type BytePath, fromText, toBytes } from './byte-path.js'
 import type { SampleTable } from './sample-table.js'
 
-/** Files held open between reads; shards are few and large, plain files are opened once each. */
+/** Maximum number of files held open between reads; shards are few and large, plain files are opened once each. */
 const OPEN_SHARDS = 64
 
-/** Samples of one shard that lie closer than this are one read, in bytes: copying that costs what a read call does. */
+/**
+ * Maximum gap between samples of one shard that are read together, in bytes: copying it costs as much as a read call.
+ */
 const COALESCE_GAP_BYTES = 16 * 1024
 const COALESCE_MAX_BYTES = 4 * 1024 * 1024
 
-/** Where the bytes of one sample go, and what became of them. */
+/** Receives the bytes of samples, and their results. */
 interface SampleSink {
-  /** Room for exactly the bytes of `samples[index]`, valid until `done(index)`; undefined when it is not wanted. */
+  /** Returns room for exactly the bytes of `samples[index]`, valid until `done(index)`; undefined if not wanted. */
   place(index: number): Uint8Array | undefined
-  /** `isRead` is false when the file cannot be read or is too short; the room then holds anything. */
+  /** `isRead` is false if the file cannot be read or is too short; the room's content is then undefined. */
   done(index: number, isRead: boolean): void
 }
 
 /**
- * Whether `bytes` are the sample that the table means. In a table without checksums the first bytes of a sample are
- * taken as they are, for whoever wrote them has proven them, and theirs is noted.
+ * Whether `bytes` are the sample in the table. In a table without checksums, the first bytes of a sample are accepted,
+ * because their writer has verified them, and their checksum is recorded.
  */
 export function isIntact(table: SampleTable, sample: number, bytes: Uint8Array): boolean {
   if (bytes.length !== table.lengths[sample]) return false
   const checksum = crc32(bytes)
   if (!table.known || Atomics.load(table.known, sample) === 1) return checksum === table.crcs[sample]
   Atomics.store(table.crcs, sample, checksum)
-  Atomics.store(table.known, sample, 1) // last: another thread may look
+  Atomics.store(table.known, sample, 1) // last, as other threads may look
   return true
 }
 
-/** What a reader reads. */
+/** Limits of a reader. */
 interface ReaderLimits {
-  /** What it does not allow to send cannot be read: the table may be anybody's. */
+  /** Files that the rule does not allow to send cannot be read: the table may come from anybody. */
   readonly rule?: SendRule | undefined
-  /** Descriptors of the files of a table of packed samples, which are somebody else's to close. */
+  /** Descriptors of the files, for a table of packed samples; the reader does not close them. */
   readonly held?: readonly number[] | undefined
 }
 
-/** Reads the samples of a table below a folder. Blocking: meant for reader threads and for servers whose disks are local. */
+/** Reads the samples of a table below a folder. Blocking: meant for reader threads and for servers with local disks. */
 export class SampleReader {
-  /** Ends with a slash; made once, for of small files the path is what reading costs besides the calls. */
+  /** Ends with a slash. Made once, because for small files the path is the main cost of reading besides the calls. */
   readonly #folder: BytePath
   readonly #table: SampleTable
   readonly #limits: ReaderLimits
   readonly #isSharded: boolean
-  /** Descriptors of the shards that were read last. */
+  /** Descriptors of the most recently read shards. */
   readonly #open = new Map<number, number>()
   #scratch = Buffer.allocUnsafeSlow(1 << 20)
 
@@ -58,12 +60,12 @@ export class SampleReader {
     this.#isSharded = table.isSharded
   }
 
-  /** `samples` in the order that suits the disk, for a caller that reads them in parts. */
+  /** Returns `samples` in the order that suits the disk, for a caller that reads them in parts. */
   inReadOrder(samples: Uint32Array): Uint32Array {
     return this.#isSharded ? samples.toSorted((x, y) => this.#compare(x, y)) : samples
   }
 
-  /** Reads samples in the order that suits the disk, one `place` and `done` after the other. */
+  /** Reads samples in the order that suits the disk, calling `place` and `done` for one after the other. */
   readAll(samples: Uint32Array, sink: SampleSink): void {
     if (!this.#isSharded) {
       for (let i = 0; i < samples.length; i++) this.#readOne(samples[i]!, i, sink)
@@ -78,13 +80,13 @@ export class SampleReader {
     }
   }
 
-  /** Closes what is open. */
+  /** Closes all open files. */
   close(): void {
     for (const fd of this.#open.values()) closeSync(fd)
     this.#open.clear()
   }
 
-  /** The samples from `at` on that one read of a shard brings: they lie close to each other. */
+  /** Finds the samples from `at` on that one read of a shard covers: they lie close to each other. */
   #findRun(samples: Uint32Array, indexes: readonly number[], at: number) {
     const { files, offsets, lengths } = this.#table
     const first = samples[indexes[at]!]!
@@ -137,7 +139,7 @@ export class SampleReader {
       }
       return true
     } catch {
-      return false // a file that is gone or unreadable is a status of its samples, not a failure of the request
+      return false // a missing or unreadable file is a status of its samples, not a failure of the request
     } finally {
       if (fd !== undefined && !this.#isSharded) closeSync(fd)
     }

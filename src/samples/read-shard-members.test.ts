@@ -11,7 +11,7 @@ import { digestListing, listShardSamples } from './listed-samples.js'
 import { readShardMembers } from './read-shard-members.js'
 import type { SampleTable } from './sample-table.js'
 
-/** A folder of three shards whose members have about `bytes` each, in one or two files of a key. */
+/** Writes a folder of three shards whose members have about `bytes` each, in one or two files per key. */
 function writeShards(
   context: TestContext,
   { bytes, format, extensions }: { bytes: number; format: string; extensions: readonly string[] },

@@ -4,23 +4,23 @@ import { endOfMember, TarDamage, type TarMember } from './formats/tar-members.js
 import { RangeWindow, type ReadRange, WINDOW_BYTES } from './range-window.js'
 import { JUDGED_MEMBERS, planStretches, readMember, Scout, type Stretch } from './scout-shard.js'
 
-/** A shard of which more than this share has to be read for its headers is not worth it: most of it is on its way. */
+/** Maximum share of a shard to read for its headers: beyond it, most of the shard is read anyway. */
 const MAX_SHARE = 1 / 16
-/** A header alone. */
+/** Size of a header alone. */
 const HEADER_BYTES = 512
 
 interface ReadOptions {
-  /** 0 to 1, default a sixteenth. */
+  /** Share of 0 to 1, default a sixteenth. */
   readonly maxShare?: number
-  /** Most stretches of the shard that are read side by side. Default 1. */
+  /** Maximum number of stretches of the shard to read side by side. Default 1. */
   readonly stretches?: number
 }
 
 /**
- * The members of a shard, by its headers alone; it may lie elsewhere. Undefined where `maxShare` of it is not enough:
- * its members are small. Each header says where the next one stands, so that one question waits for the other; where
- * questions take long, stretches of the shard are looked through side by side, each from a header on that was found in
- * it, and count where the walk from the start arrives at that header.
+ * Reads the members of a shard, which may lie elsewhere, from its headers alone. Undefined if `maxShare` of it is not
+ * enough, because its members are small. Each header gives the position of the next, so questions wait for each other.
+ * If questions take long, stretches of the shard are scanned side by side, each from a header found in it. A stretch
+ * counts if the walk from the start arrives at that header.
  */
 export async function readShardMembers(
   sizeBytes: number,
@@ -39,7 +39,7 @@ export async function readShardMembers(
   }
 }
 
-/** The first members of a shard, at most `most`, one after the other; fewer, where it ends or is damaged. */
+/** Reads the first members of a shard in sequence, at most `most`; fewer if it ends or is damaged. */
 export async function readFirstMembers(
   sizeBytes: number,
   read: ReadRange,
@@ -59,7 +59,7 @@ export async function readFirstMembers(
   return members
 }
 
-/** The walk from the start of a shard, and those that look ahead of it. */
+/** The walk from the start of a shard, and the scouts that look ahead of it. */
 class ShardWalk {
   readonly members = new PackedMembers()
   readonly #sizeBytes: number
@@ -67,11 +67,11 @@ class ShardWalk {
   readonly #maxShare: number
   readonly #stretches: number
   #window: RangeWindow
-  /** Where the next header stands. */
+  /** Position of the next header. */
   #at = 0
   readonly #judged: TarMember[] = []
   readonly #scouts: Scout[] = []
-  /** Stretches that the walk has not left behind, in their order. */
+  /** Stretches that the walk has not passed, in order. */
   readonly #ahead: (Stretch & { readonly scout: Scout })[] = []
 
   constructor(sizeBytes: number, read: ReadRange, { maxShare = MAX_SHARE, stretches = 1 }: ReadOptions) {
@@ -82,7 +82,7 @@ class ShardWalk {
     this.#window = new RangeWindow(sizeBytes, read)
   }
 
-  /** Whether it came to the end; else it would cost more than it is worth. */
+  /** Walks to the end. Resolves to false if that would cost more than it is worth. */
   async run(): Promise<boolean> {
     for (;;) {
       if (this.members.count === JUDGED_MEMBERS) this.#divide()
@@ -108,7 +108,7 @@ class ShardWalk {
     return isJudged && this.#window.readBytes > this.#maxShare * this.#at
   }
 
-  /** Sends scouts ahead, where what is known says that it pays. */
+  /** Sends scouts ahead, if the known members show that it pays. */
   #divide(): void {
     if (this.#isCostly()) return
     const judged = this.#judged
@@ -124,7 +124,7 @@ class ShardWalk {
     this.#scouts.push(...this.#ahead.map(({ scout }) => scout))
   }
 
-  /** Members that a scout has found from here on. */
+  /** Returns the members that a scout has found from here on. */
   async #lookAhead(): Promise<readonly TarMember[]> {
     while (this.#ahead.length > 0 && this.#at >= this.#ahead[0]!.until) this.#ahead.shift()!.scout.stop()
     const [next] = this.#ahead

@@ -1,28 +1,31 @@
 import type { SamplePlacement } from './plan/sample-placement.js'
 import type { SampleTable } from './sample-table.js'
 
-/** What became of one sample of a request. */
+/** Result for one sample of a request. */
 export type SampleStatus = 'ok' | 'missing' | 'corrupt' | 'unreachable'
 
-/** Samples to be put into the arena; the first one is the missed one, if a client waits. */
+/** Samples to write into the arena; if a client waits, the first one is the missed one. */
 export interface ReadRequest {
   /** 0 to nodeCount − 1. */
   readonly node: number
   readonly samples: Uint32Array
-  /** Where each goes, in bytes of the arena. */
+  /** Offset of each in the arena, in bytes. */
   readonly offsets: Float64Array
   readonly isMiss: boolean
-  /** Nobody wants what has not come yet. A source that can stops, says 'unreachable' of it, and never writes it. */
+  /**
+   * Aborts when the rest is no longer wanted. A source that can stops, reports 'unreachable' for it and never writes
+   * it.
+   */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Where a sample was read: this machine's disk, a storage node, or the store that the dataset came from. */
+/** Where a sample was read: this machine's disk, a storage node, or the store of the dataset. */
 export type SampleOrigin = 'local' | 'peer' | 'store'
 
-/** Called once per sample of a request, in any order. `origin` where it is not that of the source. */
+/** Called once per sample of a request, in any order. `origin` is given if it differs from the source's. */
 export type OnSample = (index: number, status: SampleStatus, origin?: SampleOrigin) => void
 
-/** Where samples come from. Writes them into the arena itself and checks each against its CRC-32 before it says ok. */
+/** Source of samples. It writes them into the arena itself and checks each against its CRC-32 before it reports ok. */
 export interface SampleSource extends SamplePlacement {
   readonly table: SampleTable
   readonly origin: SampleOrigin
@@ -30,13 +33,15 @@ export interface SampleSource extends SamplePlacement {
   nodeName(node: number): string
   /** Resolves when every sample has its status. Never rejects because of a sample or a node. */
   read(request: ReadRequest, onSample: OnSample): Promise<void>
-  /** Told what a stream will read, in that order, where that is of use; a stream that goes elsewhere tells anew. */
+  /**
+   * Announces the samples that a stream will read, in order, if that is useful; a stream that moves announces again.
+   */
   readonly expect?: ((stream: object, samples: readonly number[]) => void) | undefined
-  /** Whether requests go to the node now; absent: always. */
+  /** Whether the node is currently asked; absent: always. */
   isNodeUp?(node: number): boolean
-  /** What people should know and has not been taken yet, such as that a node is lost. */
+  /** Takes new notes for people, such as that a node is lost. */
   takeNotes?(): readonly string[]
-  /** Counts for metrics: retries, failovers and the like. */
+  /** Counters for metrics: retries, failovers and the like. */
   counters?(): Readonly<Record<string, number>>
   close(): Promise<void>
 }

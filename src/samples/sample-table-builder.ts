@@ -7,16 +7,16 @@ const CHUNK_ROWS = 1 << 16
 const FIRST_NAME_BYTES = 64 * 1024
 
 /**
- * Collects the samples of a table in columns, so that a hundred million take the memory of their numbers and names:
- * 20 bytes each and 16 more while the table is built (20, where files are 4 GiB or longer); 8 and 4 more, and its name,
- * for a sample with one of its own.
+ * Collects the samples of a table in columns, so that a hundred million take only the memory of their numbers and
+ * names: 20 bytes each and 16 more while the table is built (20, if files are 4 GiB or longer); 8 and 4 more, plus the
+ * name, for a sample with its own name.
  */
 export class SampleTableBuilder {
   #count = 0
   #nameFill = 0
   #names: Uint8Array = allocatePages(Uint8Array, FIRST_NAME_BYTES)
   #largestOffset = 0
-  /** Of the first so many samples; the others have no names of their own. */
+  /** Name ends of the first samples; the others have no names of their own. */
   readonly #nameEnds = new Column(Float64Array)
   readonly #offsets = new Column(Float64Array)
   readonly #lengths = new Column(Uint32Array)
@@ -27,7 +27,7 @@ export class SampleTableBuilder {
     return this.#count
   }
 
-  /** A sample with a name of its own. */
+  /** Adds a sample with its own name. */
   add(row: SampleRow): void {
     const { name } = row
     while (this.#nameEnds.length < this.#count) this.#nameEnds.push(this.#nameFill)
@@ -37,7 +37,7 @@ export class SampleTableBuilder {
     this.addRow(row)
   }
 
-  /** A sample of a file with a `rowName`. */
+  /** Adds a sample of a file with a `rowName`. */
   addRow({ file, offset, length, crc32 }: SamplePlace): void {
     this.#offsets.push(offset)
     if (offset > this.#largestOffset) this.#largestOffset = offset
@@ -47,7 +47,7 @@ export class SampleTableBuilder {
     this.#count++
   }
 
-  /** Ends the table. Samples point to `files` by number. Without checksums it has no fingerprint. */
+  /** Finishes the table. Samples point to `files` by number. Without checksums it has no fingerprint. */
   build(
     files: readonly TableFile[],
     { hasChecksums = true }: { readonly hasChecksums?: boolean } = {},
@@ -79,7 +79,7 @@ export class SampleTableBuilder {
   }
 }
 
-/** Numbers that grow by whole chunks: what is there is never copied to make room. */
+/** Numbers that grow by whole chunks, so that growing never copies existing ones. */
 class Column<Numbers extends Uint32Array | Float64Array> {
   readonly #kind: NumberKind<Numbers>
   readonly #chunks: Numbers[] = []
@@ -100,7 +100,7 @@ class Column<Numbers extends Uint32Array | Float64Array> {
     this.length++
   }
 
-  /** Into a column of exactly this length. */
+  /** Copies to a column of exactly this length. */
   copyTo(target: Uint32Array | Float64Array): void {
     for (const [i, chunk] of this.#chunks.entries())
       target.set(chunk.subarray(0, Math.min(CHUNK_ROWS, this.length - i * CHUNK_ROWS)), i * CHUNK_ROWS)

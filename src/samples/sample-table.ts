@@ -4,11 +4,11 @@ import { allocatePages } from './plan/shared-pages.js'
 import { parseEncodings, type SampleEncoding } from './sample-encoding.js'
 import { FINGERPRINT_AT, openColumns } from './table-layout.js'
 
-/** Where one sample lies. */
+/** Location of one sample. */
 export interface SamplePlace {
   /** Index into the files. */
   readonly file: number
-  /** Where it begins in its file, in bytes. */
+  /** Position in its file, in bytes. */
   readonly offset: number
   /** 1 byte to 4 GiB − 1; 0 for an empty file. */
   readonly length: number
@@ -25,8 +25,8 @@ export interface TableFile {
   readonly path: BytePath
   readonly encoding: SampleEncoding
   /**
-   * Its samples follow each other in the table and have no names of their own: they are `<rowName>:0`, `<rowName>:1`
-   * and so on, which takes no memory.
+   * Base of its samples' names. They follow each other in the table and have no names of their own: they are
+   * `<rowName>:0`, `<rowName>:1` and so on, which takes no memory.
    */
   readonly rowName?: BytePath | undefined
 }
@@ -37,18 +37,18 @@ export function tableFiles(encoding: SampleEncoding, paths: readonly BytePath[])
 }
 
 /**
- * The manifest of samples: for every id (0 … count − 1) its name, file, place, length and CRC-32, in columns, in
- * shared memory, so that reader threads and (by mmap) Python clients look at the same bytes.
+ * The manifest of samples: name, file, position, length and CRC-32 for every id (0 … count − 1), in columns in shared
+ * memory, so that reader threads and (by mmap) Python clients use the same bytes.
  */
 export interface SampleTable {
   readonly count: number
-  /** Those of the files, each once. */
+  /** Distinct encodings of the files. */
   readonly encodings: readonly SampleEncoding[]
-  /** Whether some samples are parts of files, so that files stay open and are read in their own order. */
+  /** Whether some samples are parts of files. If so, files stay open and are read in their own order. */
   readonly isSharded: boolean
   /**
-   * SHA-256 (hex) of all names, lengths and checksums, in order. Equal fingerprints mean equal samples. Empty in a
-   * table that was made before the bytes were here.
+   * SHA-256 (hex) of all names, lengths and checksums, in order. Equal fingerprints mean equal samples. Empty if the
+   * table was made before the bytes were here.
    */
   readonly fingerprint: string
   /** Bytes of all samples. */
@@ -56,27 +56,27 @@ export interface SampleTable {
   readonly largestBytes: number
   readonly lengths: Uint32Array
   readonly crcs: Uint32Array
-  /** 1 for each sample whose checksum is known, which the first to read it notes; absent: all are. Shared memory. */
+  /** 1 for each sample with a known checksum, recorded by its first reader; absent: all are known. Shared memory. */
   readonly known?: Uint8Array | undefined
   readonly files: Uint32Array
   readonly offsets: Uint32Array | Float64Array
   readonly fileCount: number
-  /** All names, one behind the other; where each ends: empty where no sample has a name of its own. */
+  /** All names, one after the other, and the end of each; no ends if no sample has its own name. */
   readonly names: Uint8Array
   readonly nameEnds: Uint32Array | Float64Array
-  /** For people; `rawNameOf` tells apart what is not UTF-8. */
+  /** For people; only `rawNameOf` distinguishes names that are not UTF-8. */
   nameOf(sample: number): string
   rawNameOf(sample: number): BytePath
   encodingOf(sample: number): SampleEncoding
-  /** The file as the builder was given it. */
+  /** The file as passed to the builder. */
   fileAt(file: number): TableFile
   fileName(file: number): string
   rawFileName(file: number): BytePath
-  /** The table as it is on disk and on the wire. */
+  /** The table in its form on disk and on the wire. */
   readonly bytes: Uint8Array
 }
 
-/** Where a sample of a table lies, for a table in which the files of the first follow `firstFile` others. */
+/** Location of a sample, for a table in which these files follow `firstFile` others. */
 export function placeOf(table: SampleTable, sample: number, firstFile = 0): SamplePlace {
   return {
     file: firstFile + table.files[sample]!,
@@ -86,13 +86,13 @@ export function placeOf(table: SampleTable, sample: number, firstFile = 0): Samp
   }
 }
 
-/** Throws USAGE for a sample that is too long for a table. */
+/** Throws USAGE for a sample too long for a table. */
 export function requireLength(nameOf: () => string, length: number): void {
   if (length < 2 ** 32) return
   throw new DscError('USAGE', `sample ${nameOf()} has ${length} bytes; the feed takes samples below 4 GiB`)
 }
 
-/** Reads a table from its bytes; copies them into shared memory unless they are there. */
+/** Opens a table from its bytes; copies them to shared memory if needed. */
 export function openSampleTable(source: Uint8Array): SampleTable {
   const bytes = toSharedMemory(source)
   const { shape, columns } = openColumns(bytes)

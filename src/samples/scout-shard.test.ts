@@ -9,7 +9,7 @@ import { planStretches } from './scout-shard.js'
 
 const MEMBERS = 300
 
-/** A shard whose member `i` has the bytes that `bytesOf` says. */
+/** Makes a shard whose member `i` has the bytes `bytesOf(i)`. */
 function makeShard(
   context: TestContext,
   bytesOf: (i: number) => Buffer,
@@ -23,7 +23,7 @@ function makeShard(
   return readFileSync(join(folder, 'shard'))
 }
 
-/** Reads the members of a shard from a store that answers all that is asked at once in one round. */
+/** Reads the members of a shard from a store that answers all concurrent requests in one round. */
 async function readInRounds(shard: Buffer, stretches: number) {
   const asked: (() => void)[] = []
   let [rounds, readBytes] = [0, 0]

@@ -2,24 +2,24 @@ import { BLOCK, findLikelyHeader } from './formats/tar-header.js'
 import { endOfMember, isMember, type TarMember, walkTar } from './formats/tar-members.js'
 import { RangeWindow, type ReadRange, WINDOW_BYTES } from './range-window.js'
 
-/** Members of a stretch, about: to find where one begins costs half a member or more. */
+/** Approximate minimum of members in a stretch: finding where one begins costs half a member or more. */
 const MIN_STRETCH_MEMBERS = 32
-/** Bytes that are looked through at once for a header: half a member within these limits. */
+/** Bytes to search at once for a header: half a member within these limits. */
 const MIN_SEARCH_BYTES = 16 * 1024
 const MAX_SEARCH_BYTES = 512 * 1024
 
-/** Members after which it is judged whether headers are worth their bytes. */
+/** Number of members after which to judge whether headers are worth their bytes. */
 export const JUDGED_MEMBERS = 8
 
-/** What scouts know of the shard. */
+/** Facts about the shard for scouts. */
 interface ScoutedShard {
   readonly sizeBytes: number
   readonly read: ReadRange
-  /** Bytes that are read at once for a header. */
+  /** Minimum bytes to read for a header. */
   readonly leastBytes: number
-  /** Of members that are known. */
+  /** Mean size of the known members, in bytes. */
   readonly meanBytes: number
-  /** Most bytes of headers, as a share of what they describe. */
+  /** Maximum bytes of headers, as a share of the bytes they describe. */
   readonly maxShare: number
 }
 
@@ -30,8 +30,8 @@ export interface Stretch {
 }
 
 /**
- * The stretches of a shard that are read side by side behind its first `members`, the first of which goes on where they
- * end: at most `most` of them. They begin where members would if all were as long as these on average.
+ * Plans at most `most` stretches to read side by side behind a shard's first `members`; the first stretch begins where
+ * these end. The others begin where members would if all had the mean length of these.
  */
 export function planStretches(
   members: readonly Pick<TarMember, 'dataAt' | 'length'>[],
@@ -46,7 +46,7 @@ export function planStretches(
   return starts.map((from, i) => ({ from, until: starts[i + 1] ?? sizeBytes }))
 }
 
-/** The member whose first header stands at `at`, or the first behind; undefined at the end of the archive. */
+/** Reads the member with its first header at `at`, or the next one; undefined at the end of the archive. */
 export async function readMember(
   at: number,
   sizeBytes: number,
@@ -60,16 +60,16 @@ export async function readMember(
 }
 
 /**
- * Reads the headers of a stretch from the first on that it finds there. That it is one, and no bytes of a member that
- * look like one, shows when a walk from the start of the shard arrives at it.
+ * Reads the headers of a stretch from the first one it finds. Whether that is a real header, instead of similar bytes
+ * in a member, shows when a walk from the start of the shard arrives at it.
  */
 export class Scout {
-  /** Ends when all that can be found was found; never rejects, for a walk that finds nothing here reads itself. */
+  /** Resolves when the search has ended; never rejects, as a walk that finds nothing here reads for itself. */
   readonly done: Promise<void>
   readonly #members: TarMember[] = []
   readonly #stretch: Stretch
   readonly #shard: ScoutedShard
-  /** The first member that the walk from the start has not passed. */
+  /** Index of the first member that the walk from the start has not passed. */
   #next = 0
   #isStopped = false
 
@@ -83,7 +83,7 @@ export class Scout {
     this.#isStopped = true
   }
 
-  /** The members from `at` on, where a header stands; none, where it found none to stand. Asked in their order. */
+  /** Returns the members from the header at `at` on; empty if it found none there. `at` must not decrease. */
   membersFrom(at: number): readonly TarMember[] {
     while (this.#next < this.#members.length && this.#members[this.#next]!.headerAt < at) this.#next += 1
     return this.#members[this.#next]?.headerAt === at ? this.#members.slice(this.#next) : []
@@ -102,7 +102,7 @@ export class Scout {
     }
   }
 
-  /** Where the first header of the stretch stands; where all members are as long as the mean, at its start. */
+  /** Finds the position of the stretch's first header: its start, if all members have the mean length. */
   async #search(): Promise<number | undefined> {
     const { sizeBytes, read, meanBytes } = this.#shard
     const stepBytes = toBlocks(Math.min(Math.max(meanBytes / 2, MIN_SEARCH_BYTES), MAX_SEARCH_BYTES))

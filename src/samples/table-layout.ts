@@ -1,28 +1,28 @@
 import { DscError } from '../failure/dsc-error.js'
 import { allocatePages } from './plan/shared-pages.js'
 
-/** Another layout, another number: tables are kept on disk, sent to other machines, and mapped by clients. */
+/** Change this number with the layout: tables are kept on disk, sent to other machines, and mapped by clients. */
 const MAGIC = 'DSCSAMP3'
 const HEADER_BYTES = 128
 
-/** Where the fingerprint stands in the header: 32 bytes, zeros where there is none. */
+/** Position of the fingerprint in the header: 32 bytes, zeros without one. */
 export const FINGERPRINT_AT = 48
 
-/** The sizes that a table's layout follows from, in samples, files and bytes. */
+/** The sizes that determine a table's layout, in samples, files and bytes. */
 export interface TableShape {
   readonly count: number
-  /** Samples with a place for a name: all or none. */
+  /** Number of samples with a place for a name: all or none. */
   readonly nameCount: number
   readonly fileCount: number
   readonly nameBytes: number
   readonly pathBytes: number
   readonly rowNameBytes: number
   readonly encodingBytes: number
-  /** Of the number that says where a sample begins in its file: 4 or 8. */
+  /** Bytes of a sample's offset in its file: 4 or 8. */
   readonly offsetBytes: number
 }
 
-/** Where each size stands in the header, as a double. */
+/** Position of each size in the header, as a double. */
 const SIZES_AT: Readonly<Record<keyof TableShape, number>> = {
   count: 16,
   fileCount: 24,
@@ -37,12 +37,14 @@ const SIZES_AT: Readonly<Record<keyof TableShape, number>> = {
 /** The columns of a table, as views into its one buffer. */
 export type TableColumns = ReturnType<typeof columnsOf>
 
-/** Bytes of each number of a column whose largest is this. */
+/** Bytes per number of a column with this largest value. */
 export function bytesFor(largest: number): 4 | 8 {
   return largest < 2 ** 32 ? 4 : 8
 }
 
-/** Room for a table with its header. Layout (little endian): header of 128 bytes, then the columns in the order below. */
+/**
+ * Allocates a table and its header. Layout (little endian): header of 128 bytes, then the columns in the order below.
+ */
 export function allocateTable(shape: TableShape): {
   readonly bytes: Uint8Array<SharedArrayBuffer>
   readonly columns: TableColumns
@@ -55,7 +57,7 @@ export function allocateTable(shape: TableShape): {
   return { bytes, columns: columnsOf(bytes.buffer, shape) }
 }
 
-/** The columns of a table that was kept or sent. Throws FEED_PROTOCOL where its sizes contradict each other. */
+/** Opens the columns of a table that was kept or sent. Throws FEED_PROTOCOL if its sizes contradict each other. */
 export function openColumns(bytes: Uint8Array<SharedArrayBuffer>): {
   readonly shape: TableShape
   readonly columns: TableColumns
@@ -76,7 +78,7 @@ export function openColumns(bytes: Uint8Array<SharedArrayBuffer>): {
   })
 }
 
-/** Where each column begins, in bytes, and where the last one ends. A column begins at a multiple of its numbers. */
+/** Returns the start of each column, in bytes, and the end of the last. Each starts at a multiple of its numbers. */
 function placeColumns(shape: TableShape) {
   const { count, nameCount, fileCount } = shape
   let end = HEADER_BYTES
@@ -115,7 +117,7 @@ function columnsOf(buffer: SharedArrayBuffer, shape: TableShape) {
   return {
     pathEnds: new Float64Array(buffer, starts.pathEnds, fileCount),
     rowNameEnds: new Float64Array(buffer, starts.rowNameEnds, fileCount),
-    /** The first sample of each file: what the numbers in the names of its rows count from. */
+    /** The first sample of each file: numbers in the names of its rows count from it. */
     firstSamples: new Float64Array(buffer, starts.firstSamples, fileCount),
     offsets: wideOrNot(shape.offsetBytes, starts.offsets, count),
     nameEnds: wideOrNot(bytesFor(shape.nameBytes), starts.nameEnds, nameCount),

@@ -11,7 +11,7 @@ import { indexSamples } from '../index-samples.js'
 
 const list = (folder: string) => indexSamples(folder, { cacheFolder: undefined })
 
-/** A folder of two shards, tables or files of lines, and one below it. */
+/** Writes a folder of two shards, tables or files of lines, and one in a subfolder. */
 function write(context: TestContext, kind: string): string {
   const folder = join(makeTestFolder(context), 'data')
   mkdirSync(join(folder, 'more'), { recursive: true })

@@ -16,7 +16,7 @@ const SHARDS = ['shard.00000.mds', 'shard.00001.mds', 'shard.00002.mds', 'shard.
 )
 const WAYS = { zstd: zstdCompressSync, gz: gzipSync, br: brotliCompressSync }
 
-/** The fixture with its shards compressed, as MDSWriter(compression='zstd') leaves it. */
+/** Compresses the shards of the fixture the way MDSWriter(compression='zstd') does. */
 function compress(context: TestContext, names: readonly string[], end: keyof typeof WAYS = 'zstd') {
   const home = makeTestFolder(context)
   const folder = join(home, 'data')
@@ -27,7 +27,7 @@ function compress(context: TestContext, names: readonly string[], end: keyof typ
     rmSync(path)
   }
   const rows = join(home, 'rows')
-  // So few rows take less than the index.json beside them: what most bytes are is not asked.
+  // So few rows take less than the index.json beside them, so the type of most bytes does not matter.
   const options = { format: 'mds', cacheFolder: join(home, 'kept'), rows: rowsOptions(rows) } as const
   const list = () => indexSamples(folder, options)
   return { folder, rows, list }

@@ -4,9 +4,9 @@ import { indexRecords, RecordDamage, type RecordEnds, type WindowPlace } from '.
 const LINE_FEED = 0x0a
 const QUOTE = 0x22
 
-/** Records of fields between commas, below a record of names (RFC 4180). */
+/** Records of fields separated by commas, below a record of names (RFC 4180). */
 export const CSV = makeFormat({ title: 'CSV', pattern: /\.csv$/i, delimiter: ',' })
-/** The same between tabs; quotes count as in CSV, as spreadsheets and Python's `excel-tab` write them. */
+/** The same with tabs; quotes count as in CSV, as spreadsheets and Python's `excel-tab` write them. */
 export const TSV = makeFormat({ title: 'TSV', pattern: /\.tsv$/i, delimiter: '\t' })
 
 function makeFormat(options: { title: string; pattern: RegExp; delimiter: string }): Format {
@@ -27,12 +27,14 @@ function makeFormat(options: { title: string; pattern: RegExp; delimiter: string
   }
 }
 
-/** A record goes on behind a line feed inside quotes; only where there is a quote, bytes are looked at one by one. */
+/**
+ * Finds record ends. A record goes on after a line feed inside quotes; bytes are checked one by one only with quotes.
+ */
 class CsvEnds implements RecordEnds {
   readonly #delimiter: number
   #window = Buffer.alloc(0)
   #isLast = false
-  /** The first quote that is not before the record. */
+  /** Position of the first quote that is not before the record. */
   #quote = 0
 
   constructor(delimiter: number) {
@@ -96,7 +98,7 @@ export function parseRecord(record: string, delimiter: string): readonly string[
   return fields
 }
 
-/** The text up to the quote that closes it, and where it goes on behind that. */
+/** Returns the text up to its closing quote, and the position behind that quote. */
 function unquote(record: string, start: number): readonly [string, number] {
   let text = ''
   for (let at = start; ; ) {

@@ -15,9 +15,9 @@ import type { IndexedSamples, IndexRequest } from './format.js'
 import { FORMATS } from './formats.js'
 
 const SEED = Number(process.env.DSC_TEST_SEED ?? 19)
-/** Damaged files of each format. */
+/** Number of damaged files of each format. */
 const ROUNDS = Number(process.env.DSC_TEST_ROUNDS ?? 3000)
-/** Indexed at once. */
+/** Number of files to index at once. */
 const TOGETHER = 100
 const FIXTURES = join(import.meta.dirname, '..', '..', '..', '..', 'fixtures', 'formats')
 
@@ -29,10 +29,10 @@ function startRandom(context: TestContext): Below {
   return (bound) => random.nextBelow(bound)
 }
 
-/** Numbers at which headers break. */
+/** Numbers likely to break headers. */
 const NUMBERS = [0, 1, 2, 7, 0x7fff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff]
 
-/** Changes one to three places, three of four times before `headBytes`; or cuts, leaves out, repeats a piece. */
+/** Changes one to three places, three out of four times before `headBytes`; or cuts, removes or repeats a piece. */
 function damage(bytes: Buffer, headBytes: number, below: Below): Buffer {
   let damaged = Buffer.from(bytes)
   for (let changes = 1 + below(3); changes > 0 && damaged.length > 8; changes -= 1) {
@@ -62,7 +62,7 @@ function damage(bytes: Buffer, headBytes: number, below: Below): Buffer {
   return damaged
 }
 
-/** What lies in a folder, to be indexed. */
+/** Makes a request to index the folder's content. */
 function ask(root: string, onDamage: IndexRequest['onDamage']): IndexRequest {
   const names = readdirSync(root).filter((name) => name !== 'index.json')
   const files = names.toSorted().map((name) => {
@@ -175,7 +175,7 @@ function copyFixture(to: string, format: string): void {
   cpSync(join(FIXTURES, format), to, { recursive: true })
 }
 
-/** What texts are strung together from. */
+/** Pieces to build texts from. */
 const PIECES = [
   '{"a":1}',
   'word',
@@ -195,7 +195,7 @@ const PIECES = [
   '',
 ]
 
-/** Records as the formats' rules say, character by character, and whether a quote stays open behind them. */
+/** Reads records character by character, by the formats' rules, and whether a quote stays open at the end. */
 function readNaively(text: string, delimiter: string | undefined) {
   const records: string[] = []
   for (let at = text.startsWith('\uFEFF') ? 1 : 0; at < text.length; at += 1) {

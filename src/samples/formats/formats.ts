@@ -9,7 +9,7 @@ import { PARQUET } from './parquet.js'
 import { PLAIN_FILES } from './plain-files.js'
 import { TAR_SHARDS } from './tar-shards.js'
 
-/** All formats by name. The first whose files have most of a folder's bytes is that of the folder; else plain files. */
+/** All formats by name. The first whose files have most of a folder's bytes is the folder's; otherwise plain files. */
 export const FORMATS: Readonly<Record<FormatName, Format>> = {
   shards: TAR_SHARDS,
   jsonl: JSON_LINES,
@@ -21,7 +21,7 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   files: PLAIN_FILES,
 }
 
-/** How files of each format are told from others. */
+/** How to recognize the files of each format. */
 export const RECOGNITIONS = Object.fromEntries(
   Object.entries(FORMATS).map(([name, { recognition }]) => [name, recognition]),
 ) as Readonly<Record<FormatName, Recognition>>

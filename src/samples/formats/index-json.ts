@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { DscError } from '../../failure/dsc-error.js'
 import { type BytePath, toBytes, toText } from '../byte-path.js'
 
-/** A larger one is none, in bytes. */
+/** Maximum size of an index, in bytes. */
 const LARGEST_INDEX_BYTES = 256 << 20
 
 /** The folder part of a path with its slash, or ''. */
@@ -10,7 +10,9 @@ export function folderOf(path: BytePath): BytePath {
   return path.slice(0, path.lastIndexOf('/') + 1)
 }
 
-/** The `index.json` beside shards, as an object; undefined where there is none. Throws COPY_DAMAGED where it is no JSON. */
+/**
+ * Reads the `index.json` beside shards; undefined without one. Throws COPY_DAMAGED if too large or not a JSON object.
+ */
 export function readIndexJson(
   root: BytePath,
   folder: BytePath,
@@ -29,7 +31,7 @@ export function readIndexJson(
   }
 }
 
-/** What is wrong with an `index.json`, by name. */
+/** Makes the error for a bad `index.json`. */
 export function badIndex(folder: BytePath, what: string): DscError {
   return new DscError('COPY_DAMAGED', `${toText(folder)}index.json cannot be read: ${what}`, {
     hint: 'fetch the file again',

@@ -8,7 +8,7 @@ import { SampleTableBuilder } from '../sample-table-builder.js'
 import type { FormatIndexOptions, IndexedSamples, IndexRequest, ShardFormat } from './format.js'
 import { TarDamage, type TarMember, TarReader } from './tar-members.js'
 
-/** Members of one key that follow each other in one shard. */
+/** Consecutive members of one key in one shard. */
 interface Group {
   readonly key: BytePath
   readonly first: TarMember
@@ -16,16 +16,16 @@ interface Group {
   count: number
 }
 
-/** A key has several members, or one that only tar can read: samples are slices of their shards. */
+/** A key has several members, or one that only tar can read: samples must be slices of their shards. */
 export class NotSingle extends Error {}
 
-/** A shard's members as far as they could be read, in their order, and what was wrong behind them. */
+/** A shard's readable members, in order, and the damage behind them, if any. */
 export interface ShardMembers {
   readonly members: Iterable<TarMember>
   readonly damage: TarDamage | undefined
 }
 
-/** Some shards that a thread is to index. */
+/** Some shards for a thread to index. */
 export interface TarIndexJob {
   readonly request: Omit<IndexRequest, 'onProgress'>
   readonly format: ShardFormat
@@ -38,25 +38,25 @@ export type TarIndexReply =
   | { readonly kind: 'failed'; readonly failure: ReturnType<typeof describeFailure> }
   | { readonly kind: 'broken'; readonly message: string }
 
-/** What the samples of a shard are told from. */
+/** The content of a shard from which samples are found. */
 interface OpenShard {
-  /** Throws TarDamage behind the last one that can be read. */
+  /** Throws TarDamage after the last readable one. */
   members(): Iterable<TarMember>
-  /** CRC-32 of a range; 0 where the bytes are not here. */
+  /** CRC-32 of a range; 0 if the bytes are not here. */
   checksum(offset: number, length: number): number
   close(): void
 }
 
-/** How shards become samples; numbers are those of the list of shards. */
+/** How to make samples from shards; file numbers are those of the list of shards. */
 interface IndexerOptions extends FormatIndexOptions {
   readonly open: (file: number) => OpenShard
-  /** Not where checksums are unknown, and of a part. */
+  /** False if checksums are unknown, and for a part. */
   readonly hasFingerprint: boolean
 }
 
 /**
- * Lists the samples of shards in this thread. Throws NotSingle where they are none of `format`. As a `part` of a table
- * they get no fingerprint, for the whole has another one.
+ * Lists the samples of shards in this thread. Throws NotSingle if they do not fit `format`. A `part` of a table gets no
+ * fingerprint, because the whole has a different one.
  */
 export function indexShardsAs(
   format: ShardFormat,
@@ -67,7 +67,7 @@ export function indexShardsAs(
   return new ShardIndexer(format, { ...options, open, hasFingerprint: extent === 'whole' }).index(shards)
 }
 
-/** As `index`, of shards that need not be here: only their members are known, and no checksums. */
+/** Like `index`, for shards that need not be here: it knows only their members, without checksums. */
 export function listShards(
   shards: readonly FolderFile[],
   contents: readonly ShardMembers[],
@@ -97,7 +97,7 @@ function openShardFile(path: BytePath, sizeBytes: number): OpenShard {
   }
 }
 
-/** As what the samples can be listed: as single members, else as slices of their shards. */
+/** Lists samples as single members if possible, otherwise as slices of their shards. */
 export function eitherWay(indexAs: (format: ShardFormat) => IndexedSamples): IndexedSamples {
   try {
     return indexAs('member')
@@ -161,7 +161,7 @@ class ShardIndexer {
   }
 }
 
-/** A group is told when the header behind it has been read; its bytes are then most likely still at hand. */
+/** Yields a group when the header behind it has been read; its bytes are then most likely still buffered. */
 function* groupMembers(members: Iterable<TarMember>): Generator<Group> {
   let group: Group | undefined
   for (const member of members) {
@@ -177,7 +177,7 @@ function* groupMembers(members: Iterable<TarMember>): Generator<Group> {
   if (group) yield group
 }
 
-/** A name up to the first dot of its last part. */
+/** The name up to the first dot of its last part. */
 function keyOf(name: BytePath): BytePath {
   const dot = name.indexOf('.', name.lastIndexOf('/') + 1)
   return dot < 0 ? name : name.slice(0, dot)

@@ -10,7 +10,7 @@ import { countIndexThreads, groupBySize, indexTarInThreads } from './index-tar-i
 
 const SHARDS = 7
 
-/** Shards of unlike sizes; with `isPaired` every sample has two members in the last one. */
+/** Makes shards of unlike sizes; with `isPaired`, every sample of the last one has two members. */
 async function makeShards(context: TestContext, { isPaired = false } = {}) {
   const folder = makeTestFolder(context)
   const root = join(folder, 'shards')

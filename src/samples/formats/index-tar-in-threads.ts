@@ -7,22 +7,22 @@ import { openSampleTable, tableFiles } from '../sample-table.js'
 import type { IndexedSamples, IndexRequest, ShardFormat } from './format.js'
 import type { TarIndexJob, TarIndexReply } from './index-shards.js'
 
-/** Below this, threads take longer to start than they save. */
+/** With less than this, threads take longer to start than they save. */
 const BYTES_PER_THREAD = 64 * 2 ** 20
-/** So that no thread waits long for the last one, and progress is seen. */
+/** More groups than threads, so that no thread waits long for the last one, and progress is visible. */
 const GROUPS_PER_THREAD = 4
 
 type Indexed = Extract<TarIndexReply, { kind: 'indexed' }>
 
-/** How many threads are worth their start. */
+/** Number of threads that are worth starting. */
 export function countIndexThreads(shards: readonly ListedFile[]): number {
   const bytes = shards.reduce((sum, { size }) => sum + size, 0)
   return Math.min(availableParallelism(), shards.length, Math.floor(bytes / BYTES_PER_THREAD))
 }
 
 /**
- * The samples that one thread would find, in the same order, by several; undefined where `format` is `member` and some
- * sample is none.
+ * Finds the same samples as one thread would, in the same order, with several; undefined if `format` is `member` and
+ * some sample is not a single member.
  */
 export async function indexTarInThreads(
   format: ShardFormat,
@@ -50,13 +50,13 @@ export async function indexTarInThreads(
   }
 }
 
-/** Neighbours together, about as many bytes in each group. */
+/** Groups neighboring files, with about the same number of bytes in each group. */
 export function groupBySize(files: readonly ListedFile[], count: number): readonly (readonly ListedFile[])[] {
   const total = files.reduce((sum, { size }) => sum + size, 0)
   const groups: ListedFile[][] = []
   let bytes = 0
   for (const file of files) {
-    // By where its middle lies, so that no group is more than a file too large.
+    // Assigned by the file's middle, so that no group is too large by more than a file.
     const at = Math.min(count - 1, Math.floor((count * (bytes + file.size / 2)) / Math.max(1, total)))
     groups[at] ??= []
     groups[at].push(file)
@@ -65,7 +65,7 @@ export function groupBySize(files: readonly ListedFile[], count: number): readon
   return groups.filter((group) => group !== undefined)
 }
 
-/** Replies in the order of the jobs; undefined as soon as one is `not-single`. */
+/** Returns replies in the order of the jobs; undefined as soon as one is `not-single`. */
 function runAll(
   jobs: readonly TarIndexJob[],
   threadCount: number,

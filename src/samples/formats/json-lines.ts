@@ -3,7 +3,7 @@ import { indexRecords, type RecordEnds, type WindowPlace } from './scan-records.
 
 const LINE_FEED = 0x0a
 
-/** Lines of JSON (https://jsonlines.org): each that is not blank is a sample. */
+/** Lines of JSON (https://jsonlines.org): each line that is not blank is a sample. */
 export const JSON_LINES: Format = {
   recognition: {
     title: 'JSON lines',

@@ -7,8 +7,8 @@ import { badIndex, folderOf, readIndexJson } from './index-json.js'
 import { indexOffsetTables, ShardDamage } from './offset-table.js'
 
 /**
- * Chunks of LitData: the `index.json` beside them says of what an item consists.
- * Format: litdata/streaming/writer.py and item_loader.py (PyTreeLoader).
+ * Chunks of LitData: the `index.json` beside them describes an item. Format: litdata/streaming/writer.py and
+ * item_loader.py (PyTreeLoader).
  */
 export const LITDATA: Format = {
   recognition: {
@@ -32,7 +32,7 @@ export const LITDATA: Format = {
 
 interface Index {
   readonly encoding: SampleEncoding
-  /** Name of chunk → its items. */
+  /** Name of chunk → its number of items. */
   readonly counts: ReadonlyMap<string, number>
 }
 

@@ -9,10 +9,10 @@ import { badIndex, folderOf, readIndexJson } from './index-json.js'
 import { indexOffsetTables, ShardDamage, type ShardHead } from './offset-table.js'
 
 /**
- * Shards of MosaicML Streaming: each describes its columns between offsets and samples, so that it can be read without
- * the `index.json` beside it, which a node with a stripe of the dataset may not have. Where it is there, both must agree.
- * Shards that are compressed as a whole (`.mds.zstd`) are unpacked once, as rows of Parquet files are.
- * Format: streaming/base/format/mds/writer.py of mosaicml-streaming.
+ * Shards of MosaicML Streaming. Each describes its columns between offsets and samples, so it can be read without the
+ * `index.json` beside it, which a node with a stripe of the dataset may not have. If it exists, both must agree. Shards
+ * compressed as a whole (`.mds.zstd`) are unpacked once, like rows of Parquet files. Format:
+ * streaming/base/format/mds/writer.py of mosaicml-streaming.
  */
 export const MDS: Format = {
   recognition: { title: 'MDS shards', holdsSamples },
@@ -28,7 +28,7 @@ export const MDS: Format = {
   },
 }
 
-/** A compressed shard counts where it does not lie there unpacked, too. */
+/** A compressed shard counts, too, unless the folder also has it unpacked. */
 function holdsSamples(path: BytePath, hasFile: (path: BytePath) => boolean): boolean {
   const inflated = inflatedName(path)
   return /\.mds$/i.test(inflated ?? path) && (inflated === undefined || !hasFile(inflated))
@@ -97,7 +97,7 @@ const INDEX = z.looseObject({
   ),
 })
 
-/** The shards of a folder by `index.json`; none where there is none. */
+/** Returns the shards of a folder listed in `index.json`; empty without that file. */
 function readShards({ root }: IndexRequest, folder: BytePath) {
   const raw = readIndexJson(root, folder)
   if (raw === undefined) return []
@@ -106,12 +106,12 @@ function readShards({ root }: IndexRequest, folder: BytePath) {
   return data.shards
 }
 
-/** Name of shard → its samples. */
+/** Name of shard → its number of samples. */
 function readCounts(request: IndexRequest, folder: BytePath): ReadonlyMap<string, number> {
   return new Map(readShards(request, folder).map(({ raw_data, samples }) => [raw_data.basename, samples]))
 }
 
-/** Name of shard → its bytes. */
+/** Name of shard → its size in bytes. */
 function readSizes(request: IndexRequest, folder: BytePath): ReadonlyMap<string, number | undefined> {
   return new Map(readShards(request, folder).map(({ raw_data }) => [raw_data.basename, raw_data.bytes]))
 }

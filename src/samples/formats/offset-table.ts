@@ -11,9 +11,9 @@ import { noteDamage } from './scan-records.js'
 
 const WINDOW_BYTES = 4 << 20
 
-/** A shard whose header cannot be right. */
+/** A shard with an impossible header. */
 export class ShardDamage extends Error {
-  /** In bytes. */
+  /** Position, in bytes. */
   readonly at: number
 
   constructor(at: number, what: string) {
@@ -22,21 +22,21 @@ export class ShardDamage extends Error {
   }
 }
 
-/** The head of a shard: how many samples it has, and where each begins. */
+/** The head of a shard: its number of samples, and where each begins. */
 export interface ShardHead {
   readonly count: number
-  /** count + 1 places in bytes: of each sample, and behind the last. */
+  /** count + 1 positions in bytes: the start of each sample, and the end of the last. */
   readonly offsets: Uint32Array
-  /** What lies between the offsets and the first sample. */
+  /** The bytes between the offsets and the first sample. */
   readonly config: Buffer
 }
 
-/** Tells the encoding of a shard. Throws ShardDamage where that contradicts its head. */
+/** Returns the encoding of a shard. Throws ShardDamage if it contradicts the head. */
 type DescribeShard = (shard: ListedFile, head: ShardHead) => SampleEncoding
 
 /**
- * Lists the samples of shards that begin as MDS's and LitData's do: u32 count, then count + 1 u32 offsets, little
- * endian, then the samples one behind the other. Headers are believed only where all of them fits the file.
+ * Lists the samples of shards that begin like MDS's and LitData's: u32 count, then count + 1 u32 offsets, little
+ * endian, then the samples one after the other. A header counts only if all of it fits the file.
  */
 export function indexOffsetTables(request: IndexRequest, describe: DescribeShard): IndexedSamples {
   const { root, files, onDamage, onProgress } = request
@@ -90,7 +90,7 @@ function readBytes(fd: number, at: number, length: number): Buffer {
   return bytes
 }
 
-/** Offset, length and CRC-32 of each sample, reading the shard once from its first to its last. */
+/** Yields offset, length and CRC-32 of each sample, reading the shard once from its first sample to its last. */
 function* checksums(
   fd: number,
   { count, offsets }: ShardHead,

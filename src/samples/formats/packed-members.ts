@@ -1,18 +1,18 @@
 import { fromBytes, toBytes } from '../byte-path.js'
 import type { TarMember } from './tar-members.js'
 
-/** Room for so many members is made at first. */
+/** Initial room, in members. */
 const FIRST_MEMBERS = 64
 
 /**
- * Members of a shard in columns: some 25 bytes and its name for each, where an object takes six times as much. They are
- * read in their order, one by one.
+ * Members of a shard in columns: some 25 bytes and the name for each, where an object takes six times as much. They are
+ * read in order, one by one.
  */
 export class PackedMembers implements Iterable<TarMember> {
   #count = 0
-  /** Where headers begin, and how many bytes the contents have. */
+  /** Start of each header, and size of the contents in bytes. */
   #places = new Float64Array(2 * FIRST_MEMBERS)
-  /** How far behind the header the contents begin, and where the name ends. */
+  /** Distance from the header to the contents, and end of the name. */
   #ends = new Uint32Array(2 * FIRST_MEMBERS)
   #isSparse = new Uint8Array(FIRST_MEMBERS)
   #names = new Uint8Array(16 * FIRST_MEMBERS)
@@ -39,7 +39,7 @@ export class PackedMembers implements Iterable<TarMember> {
     this.#count += 1
   }
 
-  /** Gives back the room that was made and not needed. */
+  /** Frees unused room. */
   trim(): void {
     const count = this.#count
     this.#names = this.#names.slice(0, count === 0 ? 0 : this.#ends[2 * count - 1]!)

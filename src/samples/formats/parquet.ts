@@ -10,8 +10,8 @@ import { SampleTableBuilder } from '../sample-table-builder.js'
 import type { Format, IndexedSamples, IndexRequest } from './format.js'
 
 /**
- * Rows of Parquet files, Hugging Face's folders of them among others: each is a sample. They are unpacked once on a
- * node; where there is no room for that, they are read row group by row group. The table is the same either way.
+ * Rows of Parquet files, including those in Hugging Face's folders: each row is a sample. A node unpacks them once, or
+ * reads them row group by row group if it has no room for that. The table is the same either way.
  */
 export const PARQUET: Format = {
   recognition: { title: 'Parquet files', holdsSamples: (path) => /\.parquet$/i.test(path) },
@@ -23,7 +23,7 @@ interface RowsRequest extends IndexRequest {
   readonly rows: RowsOptions
 }
 
-/** There is no room for rows that are unpacked. */
+/** There is no room for unpacked rows. */
 class NoRoom extends Error {}
 
 async function index({ rows, ...request }: IndexRequest): Promise<IndexedSamples> {
@@ -56,7 +56,7 @@ async function indexGroups(
   return { table, damaged: [], groups: { root, columns, ends, window: open, reason }, isMadeBefore }
 }
 
-/** Lengths of all rows, which take as long to measure as to unpack: the first node to do so does it for all others. */
+/** Lengths of all rows, which take as long to measure as to unpack: the first node does it for all others. */
 async function findLengths(
   request: RowsRequest,
   rowCount: number,
@@ -72,7 +72,7 @@ async function findLengths(
   return { table, isMadeBefore }
 }
 
-/** The indexes of all files, made where they are missing, and where rows lie. Rejects with NoRoom. */
+/** Returns the indexes of all files, making missing ones, and the folder of the rows. Rejects with NoRoom. */
 async function readIndexes(
   { root, files, rows, onProgress }: RowsRequest,
   kept: RowsKept,

@@ -9,7 +9,7 @@ import type { Format, IndexedSamples, IndexRequest } from './format.js'
 const READ_BYTES = 1 << 20
 const scratch = { bytes: undefined as Buffer | undefined }
 
-/** Every file is a sample. */
+/** Each file is a sample. */
 export const PLAIN_FILES: Format = { recognition: { title: 'plain files', holdsSamples: () => true }, index }
 
 function index({ root, files, onProgress }: IndexRequest): IndexedSamples {
@@ -38,7 +38,7 @@ function index({ root, files, onProgress }: IndexRequest): IndexedSamples {
   }
 }
 
-/** CRC-32 of `length` bytes of an open file from `offset` on; undefined when the file ends before them. */
+/** CRC-32 of `length` bytes of an open file from `offset` on; undefined if the file ends too early. */
 function checksumRange(fd: number, offset: number, length: number): number | undefined {
   scratch.bytes ??= allocateForCrc32(READ_BYTES)
   let value = 0

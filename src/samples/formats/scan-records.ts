@@ -8,39 +8,41 @@ import type { TableFile } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
 import type { IndexedSamples, IndexRequest } from './format.js'
 
-/** Bytes that are read at once; more only where a record is longer. */
+/** Bytes to read at once; more only for a longer record. */
 const WINDOW_BYTES = 4 << 20
-/** A longer record is taken for damage: a feed has 256 MiB for all samples by default. */
+/** A longer record counts as damage: a feed has 256 MiB for all samples by default. */
 const LONGEST_RECORD_BYTES = 256 << 20
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 const CARRIAGE_RETURN = 0x0d
 
-/** Whether more of the file follows a window. */
+/** Whether a window is the file's last. */
 export type WindowPlace = 'inner' | 'last'
 
-/** Says where records of text end. */
+/** Finds the ends of text records. */
 export interface RecordEnds {
-  /** Another part of the file is there, which begins with a record; of the `last` one the file ends with it. */
+  /** Loads the next part of the file, which begins with a record; the `last` one ends with the file. */
   load(window: Buffer, place: WindowPlace): void
-  /** Index of the line feed that ends the record at `start`, or of the window's end where it is the last; −1: not in it. */
+  /**
+   * Index of the line feed that ends the record at `start`, or of the window's end for the last; −1: not in the window.
+   */
   find(start: number): number
 }
 
-/** A record that cannot be read, and what follows it neither. */
+/** A record that cannot be read, which makes the rest unreadable, too. */
 export class RecordDamage extends Error {}
 
-/** How the records of a text format are told apart and described. */
+/** How to split and describe the records of a text format. */
 interface RecordFormat {
   readonly makeEnds: () => RecordEnds
-  /** Whether a record is no sample: an empty line. */
+  /** Whether a record is not a sample, such as an empty line. */
   readonly isSkipped: (record: Buffer) => boolean
-  /** Describes the file; `first` is its first record where the format has a header, which is then no sample. */
+  /** Describes the file; if the format has a header, `first` is that record, which is not a sample. */
   readonly describe: (first: Buffer) => TableFile['encoding']
   readonly hasHeader: boolean
 }
 
-/** Lists the records of text files, each a sample, reading every file once from its start to its end. */
+/** Lists the records of text files, each a sample, reading every file once from start to end. */
 export function indexRecords(request: IndexRequest, format: RecordFormat): IndexedSamples {
   const { root, files, onDamage, onProgress } = request
   const samples = new SampleTableBuilder()
@@ -70,7 +72,7 @@ export function indexRecords(request: IndexRequest, format: RecordFormat): Index
   return { table: samples.build(tableFiles), damaged }
 }
 
-/** What is told of a damaged file. Throws COPY_DAMAGED where it is to be an error. */
+/** Describes a damaged file. Throws COPY_DAMAGED if damage is an error. */
 export function noteDamage(
   { listed, at, what }: { readonly listed: ListedFile; readonly at: number; readonly what: string },
   onDamage: IndexRequest['onDamage'],
@@ -83,7 +85,7 @@ export function noteDamage(
 }
 
 class RecordScan {
-  /** Where the record begins that is being read, in bytes. */
+  /** Start of the record being read, in bytes. */
   at = 0
   readonly #file: ListedFile
   readonly #window: { bytes: Buffer }
@@ -93,7 +95,7 @@ class RecordScan {
     this.#window = window
   }
 
-  /** Calls `onRecord` with each record, without the end of its line. */
+  /** Calls `onRecord` with each record, without its line end. */
   readAll(fd: number, ends: RecordEnds, onRecord: (record: Buffer, offset: number) => void): void {
     const { size } = this.#file
     while (this.at < size) {

@@ -8,7 +8,7 @@ import { readAllSamples } from '../../testing/read-all-samples.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 import { type IndexOptions, indexSamples } from '../index-samples.js'
 
-/** What scripts/make-format-fixtures.py wrote with the formats' own libraries: 20 rows each. */
+/** Files written by scripts/make-format-fixtures.py with the formats' own libraries: 20 rows each. */
 const FIXTURES = join(import.meta.dirname, '..', '..', '..', '..', 'fixtures', 'formats')
 
 const FORMATS = [

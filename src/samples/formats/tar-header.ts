@@ -1,9 +1,9 @@
-/** Archives consist of blocks of so many bytes. */
+/** Size of an archive's blocks, in bytes. */
 export const BLOCK = 512
 
 /**
- * The first block of `bytes` that may be a header, counted in bytes; undefined: none. What looks like one may also stand
- * in a member that is an archive itself.
+ * Offset of the first block of `bytes` that may be a header, in bytes; undefined without one. A match may also lie
+ * inside a member that is itself an archive.
  */
 export function findLikelyHeader(bytes: Buffer): number | undefined {
   const sums = new ByteSums()
@@ -14,17 +14,17 @@ export function findLikelyHeader(bytes: Buffer): number | undefined {
   return undefined
 }
 
-/** Whether the header at `at`, whose bytes make `sum`, says so itself: with blanks in place of what it says. */
+/** Whether the header at `at`, whose bytes add up to `sum`, contains that sum, counting its own field as blanks. */
 export function hasItsSum(sums: ByteSums, sum: number, bytes: Buffer, at: number): boolean {
   return readNumber(bytes, at + 148, 8) === sum - sums.of(bytes, at + 148, 8) + 8 * 32
 }
 
-/** Sums of bytes, four at a time where they lie so: every header of an archive is summed up. */
+/** Sums of bytes, four at a time if aligned: every header of an archive is summed. */
 export class ByteSums {
   #bytes: Buffer | undefined
   #words: Uint32Array = new Uint32Array()
 
-  /** A whole header in one view; `start` and `length` are multiples of 4. */
+  /** Sums up to a whole header of one view; `start` and `length` are multiples of 4. */
   of(bytes: Buffer, start: number, length: number): number {
     if ((bytes.byteOffset | start) & 3) return sumBytes(bytes, start, start + length)
     if (bytes !== this.#bytes) {
@@ -47,7 +47,7 @@ function sumBytes(bytes: Uint8Array, start: number, end: number): number {
   return sum
 }
 
-/** Octal text, or base-256 where the top bit is set; NaN for anything else. */
+/** Reads octal text, or base-256 if the top bit is set; NaN for anything else. */
 export function readNumber(bytes: Buffer, at: number, length: number): number {
   const first = bytes[at]!
   if (first & 0x80) {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 import { TarReader } from './tar-members.js'
 
-/** A header of a tar archive; `kind`: as it stands in byte 156. */
+/** Makes a header of a tar archive; `kind` is the character for byte 156. */
 function header(name: string, size: number, kind: string): Buffer {
   const bytes = Buffer.alloc(512)
   bytes.write(name, 0)

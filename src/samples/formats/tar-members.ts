@@ -5,13 +5,13 @@ import { BLOCK, ByteSums, hasItsSum, readNumber } from './tar-header.js'
 /** A regular file inside a tar archive. */
 export interface TarMember {
   readonly name: BytePath
-  /** Where its (first) header begins, in bytes. */
+  /** Position of its (first) header, in bytes. */
   readonly headerAt: number
-  /** Where its contents begin, in bytes. */
+  /** Position of its contents, in bytes. */
   readonly dataAt: number
-  /** Bytes of its contents in the archive. */
+  /** Size of its contents in the archive, in bytes. */
   readonly length: number
-  /** Whether the contents are a map of holes and what lies between them: only tar itself can read them. */
+  /** Whether the contents are a map of holes and the data between them: only tar itself can read them. */
   readonly isSparse: boolean
 }
 
@@ -25,17 +25,17 @@ export class TarDamage extends Error {
   }
 }
 
-/** Bytes that are read at once: what stays in a cache of the processor until it has been looked through. */
+/** Bytes to read at once, few enough to stay in the processor's cache until they have been scanned. */
 const WINDOW_BYTES = 1 << 20
 
-/** What a pax header says of the member behind it; names of records → values. */
+/** Records of a pax header about the member behind it: names → values. */
 type PaxRecords = ReadonlyMap<string, string>
 
 const NO_RECORDS: PaxRecords = new Map()
 
-/** Part of an archive that is at hand: a walk looks there before it asks. */
+/** Part of an archive that is in memory: a walk looks there before it asks. */
 export interface ArchiveWindow {
-  /** Where it begins in the archive, in bytes. */
+  /** Its position in the archive, in bytes. */
   readonly start: number
   readonly bytes: Buffer
 }
@@ -53,7 +53,7 @@ class FileWindow implements ArchiveWindow {
     this.#sizeBytes = sizeBytes
   }
 
-  /** Has the window cover `length` bytes from `at` on, as far as file and window go. */
+  /** Makes the window cover `length` bytes from `at` on, as far as file and window reach. */
   cover(at: number, length: number): void {
     const wanted = Math.min(length, WINDOW_BYTES, this.#sizeBytes - at)
     if (covers(this, at, wanted)) return
@@ -62,7 +62,7 @@ class FileWindow implements ArchiveWindow {
   }
 }
 
-/** Bytes of an archive that a walk through it needs next: the window is to cover them, as far as the archive goes. */
+/** Bytes of an archive that a walk needs next: the window must cover them, as far as the archive reaches. */
 export interface TarQuestion {
   readonly at: number
   readonly length: number
@@ -71,12 +71,12 @@ export interface TarQuestion {
 /** A walk yields questions, which the window answers, and members. */
 type TarWalk = Generator<TarQuestion | TarMember, void, void>
 
-/** Tells apart what a walk yields. */
+/** Distinguishes members from questions. */
 export function isMember(step: TarQuestion | TarMember): step is TarMember {
   return 'name' in step
 }
 
-/** Reads a tar archive of this machine from its start to its end, see `walkTar`. */
+/** Reads a tar archive on this machine from start to end; see `walkTar`. */
 export class TarReader {
   readonly #window: FileWindow
   readonly #sizeBytes: number
@@ -86,7 +86,7 @@ export class TarReader {
     this.#sizeBytes = sizeBytes
   }
 
-  /** The regular members. Throws TarDamage where a header is damaged, or the archive ends before its end. */
+  /** Yields the regular members. Throws TarDamage if a header is damaged, or the archive ends early. */
   *members(): Generator<TarMember> {
     for (const step of walkTar(this.#sizeBytes, this.#window)) {
       if (isMember(step)) yield step
@@ -94,7 +94,7 @@ export class TarReader {
     }
   }
 
-  /** Some bytes of the archive, for a checksum while they are at hand; as many as there are without another read. */
+  /** Returns some bytes of the archive, for a checksum while they are in memory; as many as need no other read. */
   bytes(at: number, length: number): Buffer {
     this.#window.cover(at, length)
     return atHand(this.#window, at, length)
@@ -103,10 +103,10 @@ export class TarReader {
 
 /**
  * Walks through the headers of a tar archive: ustar, GNU long names and sparse files, pax paths and sizes, base-256.
- * By hand, because places are wanted and not contents: of a member of 1 GiB it reads 1 MiB, where packages for tar
- * stream all of it and name no place. It reads nothing itself, so that an archive may be elsewhere. Throws TarDamage
- * where a header is damaged, or the archive ends before its end. `from` (default 0): where the first header stands; no
- * header says anything of what comes behind the contents of its member.
+ * Custom code, because it needs positions instead of contents: it reads 1 MiB of a 1 GiB member, while packages for tar
+ * stream all of it and report no positions. It reads nothing itself, so the archive may be elsewhere. Throws TarDamage
+ * if a header is damaged, or the archive ends early. `from` (default 0): position of the first header; no header
+ * affects anything behind the contents of its member.
  */
 export function* walkTar(sizeBytes: number, window: ArchiveWindow, from = 0): TarWalk {
   const sums = new ByteSums()
@@ -142,30 +142,30 @@ export function* walkTar(sizeBytes: number, window: ArchiveWindow, from = 0): Ta
   yield* checkEnd(at, sizeBytes, window)
 }
 
-/** Where the header behind a member stands. */
+/** Position of the header behind a member. */
 export function endOfMember({ dataAt, length }: Pick<TarMember, 'dataAt' | 'length'>): number {
   return dataAt + Math.ceil(length / BLOCK) * BLOCK
 }
 
-/** A part of a walk that ends with something. */
+/** A part of a walk that ends with a result. */
 type TarStep<Result> = Generator<TarQuestion | TarMember, Result, void>
 
 function covers({ start, bytes }: ArchiveWindow, at: number, length: number): boolean {
   return at >= start && at + length <= start + bytes.length
 }
 
-/** Up to `length` bytes of the window from `at` on; valid until it moves. */
+/** Returns up to `length` bytes of the window from `at` on; valid until it moves. */
 function atHand({ start, bytes }: ArchiveWindow, at: number, length: number): Buffer {
   return bytes.subarray(at - start, at - start + length)
 }
 
-/** Valid until the next question. */
+/** Reads bytes, valid until the next question. */
 function* read(window: ArchiveWindow, at: number, length: number): TarStep<Buffer> {
   yield { at, length }
   return atHand(window, at, length)
 }
 
-/** Whether a header stands at `at`, and not the block of zeros that ends an archive. */
+/** Whether there is a header at `at`, instead of the block of zeros that ends an archive. */
 function isHeader(sums: ByteSums, window: ArchiveWindow, at: number): boolean {
   if (!covers(window, at, BLOCK)) throw new TarDamage(at, 'the archive ends here without its end')
   const { bytes } = window
@@ -176,7 +176,7 @@ function isHeader(sums: ByteSums, window: ArchiveWindow, at: number): boolean {
   return true
 }
 
-/** Headers of a sparse file in GNU's old format are followed by blocks of more map, if byte 482 says so. */
+/** In GNU's old format, a sparse file's header is followed by more blocks of the map if byte 482 says so. */
 function* sparseHeaderBytes(window: ArchiveWindow, at: number, extended: number): TarStep<number> {
   let bytes = 0
   for (let isExtended = extended === 1; isExtended; ) {
@@ -193,7 +193,7 @@ function* readWhole(window: ArchiveWindow, at: number, length: number): TarStep<
   return yield* read(window, at, length)
 }
 
-/** Behind the end there are only zeros: a header that was overwritten with them would hide what follows. */
+/** Checks that only zeros follow the end: a header overwritten with zeros would hide the rest. */
 function* checkEnd(endAt: number, sizeBytes: number, window: ArchiveWindow): TarStep<void> {
   for (let at = endAt; at < sizeBytes; ) {
     const bytes = yield* read(window, at, Math.min(WINDOW_BYTES, sizeBytes - at))
@@ -204,13 +204,13 @@ function* checkEnd(endAt: number, sizeBytes: number, window: ArchiveWindow): Tar
   }
 }
 
-/** What a header describes, as it stands in byte 156. */
+/** Kinds of headers, as in byte 156. */
 const KIND = { longTarget: 0x4b, longName: 0x4c, pax: 0x78, sparse: 0x53 }
 
 /** Regular files: POSIX, the ancient form, contiguous, GNU sparse. */
 const REGULAR_KINDS: ReadonlySet<number> = new Set([0x30, 0, 0x37, KIND.sparse])
 
-/** Links, devices, folders and pipes: nothing follows them, whatever size they have. */
+/** Links, devices, folders and pipes: no contents follow, even if they state a size. */
 const EMPTY_KINDS: ReadonlySet<number> = new Set([0x31, 0x32, 0x33, 0x34, 0x35, 0x36])
 
 function sizeOf(records: PaxRecords, bytes: Buffer, header: number): number {
@@ -218,7 +218,7 @@ function sizeOf(records: PaxRecords, bytes: Buffer, header: number): number {
   return told === undefined ? readNumber(bytes, header + 124, 12) : Number(told)
 }
 
-/** Up to the first NUL of a field. Millions of headers are read so: no view is made of any. */
+/** Reads a field up to its first NUL. It reads millions of headers, so it makes no views. */
 function text(bytes: Buffer, start = 0, limit = bytes.length): BytePath {
   let end = start
   while (end < limit && bytes[end] !== 0) end++

@@ -2,15 +2,15 @@ import type { Format, IndexedSamples, IndexRequest } from './format.js'
 import { eitherWay, indexShardsAs } from './index-shards.js'
 import { countIndexThreads, indexTarInThreads } from './index-tar-in-threads.js'
 
-/** Tar archives, whose members are samples. */
+/** Tar archives with samples as members. */
 export const TAR_SHARDS: Format = {
   recognition: { title: 'tar shards', holdsSamples: (path) => path.endsWith('.tar') },
   index,
 }
 
 /**
- * Lists the samples of tar shards: members of one key (name up to the first dot of its last part) are one sample, as
- * in WebDataset; where every key has one member, samples are the members' contents.
+ * Lists the samples of tar shards. Members of one key (name up to the first dot of its last part) are one sample, as in
+ * WebDataset; if every key has one member, samples are the members' contents.
  */
 async function index(request: IndexRequest): Promise<IndexedSamples> {
   const threads = countIndexThreads(request.files)

@@ -9,7 +9,7 @@ import { makeTestFolder } from '../../testing/sample-folder.js'
 import { type IndexOptions, indexSamples } from '../index-samples.js'
 import { parseRecord } from './csv.js'
 
-/** The samples of a folder with these files: their names, and their bytes as text. */
+/** Returns the samples of a folder with these files: their names, and their bytes as text. */
 async function samplesOf(
   context: TestContext,
   files: Readonly<Record<string, string | Buffer>>,

@@ -20,17 +20,17 @@ export interface SampleFiles<File extends FolderFile> {
   readonly leftOut: readonly LeftOut[]
 }
 
-/** How the files of a format are told from others, by their paths only: the files need not be here yet. */
+/** How to recognize the files of a format by their paths alone: the files may not be here yet. */
 export interface Recognition {
   /** For people: `tar shards`. */
   readonly title: string
-  /** Whether a file holds samples of the format; `hasFile` says what else the folder has. */
+  /** Whether a file holds samples of the format; `hasFile` checks for other files of the folder. */
   holdsSamples(path: string, hasFile: (path: string) => boolean): boolean
-  /** Whether files of any name can be meant where the format is given and no file has a name of it. */
+  /** Whether files of any name count if the format is given and no file has one of its usual names. */
   readonly takesAnyName?: boolean
 }
 
-/** How a dataset is repacked: out of a compressed file a sample cannot be read without all that stands before it. */
+/** Command to repack a dataset: a sample in a compressed file cannot be read without everything before it. */
 function unpackWith(command: string): string {
   return `in the folder that the dataset comes from: ${command}`
 }
@@ -39,7 +39,7 @@ function unpackAll(files: string, command: string): string {
   return unpackWith(`find . -name '${files}' -exec ${command} {} +`)
 }
 
-/** What the feed does not take apart, and what helps. */
+/** Kinds of files that the feed does not take apart, and what helps. */
 const OTHER_KINDS = [
   [/\.(tar|jsonl|ndjson|csv|tsv)\.gz$|\.tgz$/i, 'gzip archives', unpackWith('gzip -dr .')],
   [/\.(tar|jsonl|ndjson|csv|tsv)\.bz2$|\.tbz2$/i, 'bzip2 archives', unpackAll('*bz2', 'bzip2 -d')],
@@ -50,23 +50,23 @@ const OTHER_KINDS = [
   [/\.(arrow|feather)$/i, 'Arrow', 'write each row as a sample of a tar shard'],
 ] as const
 
-/** What programs leave in folders beside the data. */
+/** Files that programs leave in folders beside the data. */
 const LITTER = /(^|\/)(\.[^/]*(\/.*)?|Thumbs\.db|desktop\.ini|__MACOSX\/.*)$/i
 
-/** How the files of a folder are chosen. */
+/** How to choose the files of a folder. */
 interface FileChoice {
-  /** Of all formats; those before others win. */
+  /** All formats; earlier ones win. */
   readonly formats: Readonly<Record<FormatName, Recognition>>
-  /** The format that was given; undefined: that of most bytes. */
+  /** The given format; undefined: the format of most bytes. */
   readonly format?: FormatName | undefined
-  /** Names the folder in messages. */
+  /** Name of the folder in messages. */
   readonly folder: string
 }
 
 /**
- * Decides by what most bytes of a folder are. Beside files of a format every other file is a side file; beside plain
- * files only what programs leave behind. Throws USAGE for a kind that would be fed as whole files though it holds many
- * samples.
+ * Decides by the format of most bytes of a folder. Beside files of a format, every other file is a side file; beside
+ * plain files, only litter of programs is. Throws USAGE for a kind of file that holds many samples but would be fed as
+ * whole files.
  */
 export function planSampleFiles<File extends FolderFile>(
   all: readonly File[],
@@ -74,7 +74,7 @@ export function planSampleFiles<File extends FolderFile>(
 ): SampleFiles<File> {
   const files = all.filter(({ path }) => !LITTER.test(path))
   const litter = all.filter(({ path }) => LITTER.test(path)).map(({ path }) => leave(path, 'side file'))
-  let paths: ReadonlySet<string> | undefined // of millions of files only where a format asks
+  let paths: ReadonlySet<string> | undefined // made only if a format asks, as there may be millions of files
   const hasFile = (path: string) => {
     paths ??= new Set(files.map((file) => file.path))
     return paths.has(path)
@@ -112,7 +112,7 @@ function refuseOthers(files: readonly FolderFile[], folder: string): void {
 
 const leave = (path: string, reason: string): LeftOut => ({ path, reason })
 
-/** Whether some files have most of the bytes of all; where there are no bytes, whether they are all. */
+/** Whether some files have most of the bytes; if there are no bytes, whether they are all of the files. */
 function isMost(all: readonly FolderFile[], some: readonly FolderFile[]): boolean {
   if (some.length === 0) return false
   const bytes = all.reduce((sum, { size }) => sum + size, 0)

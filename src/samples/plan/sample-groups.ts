@@ -1,16 +1,16 @@
-/** Groups of samples that are read as a whole. */
+/** Groups of samples, each read as a whole. */
 export interface SampleGroups {
-  /** Behind the last sample of each; all samples are in one. In shared memory. */
+  /** End of each group's samples; every sample is in one group. In shared memory. */
   readonly ends: Float64Array
-  /** Groups that are open at a time, 1 or more. */
+  /** Number of groups open at a time, 1 or more. */
   readonly window: number
 }
 
-/** Memory that open groups aim for, bytes; and the fewest that are shuffled into each other. */
+/** Target memory of open groups, in bytes; and the minimum number to shuffle together. */
 const OPEN_BYTES = 256 * 2 ** 20
 const FEWEST_OPEN = 4
 
-/** The groups that are open at a time where nobody says: the same on every machine, for it depends on the data only. */
+/** Default number of groups open at a time: the same on every machine, as it depends only on the data. */
 export function chooseWindow(totalBytes: number, groupCount: number): number {
   const fitting = Math.floor(OPEN_BYTES / Math.max(1, totalBytes / groupCount))
   return Math.min(groupCount, Math.max(FEWEST_OPEN, fitting))

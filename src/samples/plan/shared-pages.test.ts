@@ -18,8 +18,8 @@ test('pages take no memory before they are written to, and give it back with the
   const beforeMib = heldMib()
   const last = writeAndForget(beforeMib)
   collectGarbage()
-  collectGarbage() // waits for what the one before has left to other threads
-  // What comes from the C library's heap stays there while something behind it is in use.
+  collectGarbage() // waits for what earlier tests left to other threads
+  // Memory from the C library's heap stays there while anything behind it is in use.
   assert.ok(heldMib() < beforeMib + 32, `${heldMib() - beforeMib} MiB`)
   assert.equal(last[0], 1)
 })
@@ -30,7 +30,7 @@ test('a view of pages keeps its length and begins with zeros', () => {
   assert.equal(allocatePages(Uint8Array, 0).length, 0)
 })
 
-/** Has 256 MiB in pieces; returns the last one. */
+/** Allocates 256 MiB in pieces; returns the last one. */
 function writeAndForget(beforeMib: number): Uint32Array {
   const pieces = Array.from({ length: 1024 }, () => allocatePages(Uint32Array, MIB / 16))
   assert.ok(heldMib() < beforeMib + 32)

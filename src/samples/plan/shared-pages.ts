@@ -7,12 +7,12 @@ export interface NumberKind<Kind extends Numbers> {
 }
 
 /**
- * Zeros that threads can share, in pages of their own: those that nobody has written to take no memory, and all go back
- * to the system with the last view of them. What comes from the C library's heap instead may stay there when it is given
- * up: 50 MiB were left so by the list of 3 million samples.
+ * Allocates zeros that threads can share, in separate pages: unwritten pages take no memory, and all return to the
+ * system with their last view. Memory from the C library's heap may stay there when freed: the list of 3 million
+ * samples left 50 MiB that way.
  */
 export function allocatePages<Kind extends Numbers>(Numbers: NumberKind<Kind>, length: number): Kind {
   const bytes = length * Numbers.BYTES_PER_ELEMENT
-  const pages = new SharedArrayBuffer(bytes, { maxByteLength: bytes }) // what could grow is mapped
-  return new Numbers(pages, 0, length) // without a length it would follow the buffer's, which makes every access slower
+  const pages = new SharedArrayBuffer(bytes, { maxByteLength: bytes }) // growable memory is mapped
+  return new Numbers(pages, 0, length) // without a length it would track the buffer's, which slows every access
 }

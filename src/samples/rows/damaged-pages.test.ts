@@ -10,18 +10,18 @@ import { makeTestFolder } from '../../testing/sample-folder.js'
 import { RowsThread } from './rows-threads.js'
 
 const SEED = Number(process.env.DSC_TEST_SEED ?? 19)
-/** Damaged files of each kind. */
+/** Number of damaged files of each kind. */
 const ROUNDS = Number(process.env.DSC_TEST_ROUNDS ?? 150)
-/** A crafted page may make its decoder run on; that is given up by name, ms. */
+/** How long a decoder may run on a crafted page before it is given up by name, in ms. */
 const PATIENCE_MS = 1000
-/** Page headers of the fixtures are not longer, bytes. */
+/** Maximum length of the fixtures' page headers, in bytes. */
 const HEADER_BYTES = 40
-/** What this process may take at most: headers promise up to 2 GiB for pages of some bytes. */
+/** Maximum memory of this process: headers promise up to 2 GiB for pages of some bytes. */
 const MOST_MEMORY_MIB = 2048
 
 type Below = (bound: number) => number
 
-/** A file and where, in it, columns of row groups have a page of one kind. */
+/** A file, and where columns of row groups in it have a page of one kind. */
 interface PagesOf {
   readonly name: string
   readonly bytes: Buffer
@@ -48,10 +48,10 @@ const FILES = readdirSync(PARQUET_FIXTURES)
 
 const pick = <T>(list: readonly T[], below: Below): T => list[below(list.length)]!
 
-/** Variable-length numbers that headers break at: 0, -1, 2^31 - 1 and -2^31 in zigzag, one that never ends. */
+/** Variable-length numbers likely to break headers: 0, -1, 2^31 - 1 and -2^31 in zigzag, and one that never ends. */
 const NUMBERS = ['00', '01', 'feffffff0f', 'ffffffff0f', 'ffffffffffffffffffff']
 
-/** Overwrites some bytes of a page's header, one number of it perhaps; the footer stays as it is. */
+/** Overwrites some bytes of a page's header, perhaps one of its numbers; the footer stays as it is. */
 function breakHeader({ bytes, footerAt }: PagesOf, at: number, below: Below): Buffer {
   const damaged = Buffer.from(bytes)
   for (let changes = 1 + below(3); changes > 0; changes -= 1) {

@@ -1,14 +1,14 @@
 import type { GroupJob } from './rows-thread.js'
 import { ROWS_THREADS, RowsThread } from './rows-threads.js'
 
-/** Reads row groups in threads of its own, as many at a time as there are threads; the others wait their turn. */
+/** Reads row groups in its own threads, one per thread at a time; the others wait their turn. */
 export class GroupReader {
   readonly #idle: RowsThread[] = []
   readonly #waiting: (() => void)[] = []
   #running = 0
   #isClosed = false
 
-  /** The rows of a row group, one behind the other. Rejects where the file cannot be read. */
+  /** Reads the rows of a row group, one after the other. Rejects if the file cannot be read. */
   async read(job: Omit<GroupJob, 'kind'>): Promise<Uint8Array> {
     while (this.#running >= ROWS_THREADS) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     if (this.#isClosed) throw new Error('the feed is closing')
@@ -21,7 +21,7 @@ export class GroupReader {
       isSound = true
       return result.bytes
     } finally {
-      // What failed may still be at it.
+      // A failed thread may still be working.
       if (isSound && !this.#isClosed) this.#idle.push(thread)
       else await thread.stop()
       this.#running -= 1

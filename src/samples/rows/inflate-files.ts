@@ -22,17 +22,17 @@ import type { ListedFile } from '../list-folder.js'
 import { claimRows } from './rows-claim.js'
 import { randomSuffix } from './rows-paths.js'
 
-/** What is inflated, and where. */
+/** Files to inflate, and where. */
 interface InflateRequest {
   /** Folder of the files, absolute. */
   readonly root: BytePath
-  /** Those that are not compressed are linked. */
+  /** Files that are not compressed are linked. */
   readonly files: readonly ListedFile[]
-  /** Side files by their paths, linked where they are there. */
+  /** Paths of side files, which are linked if they exist. */
   readonly beside: readonly BytePath[]
-  /** Bytes of a file once it is inflated; undefined: nobody says. */
+  /** Size of a file once inflated, in bytes; undefined if unknown. */
   readonly sizeOf: (file: ListedFile) => number | undefined
-  /** Folder for the files, made where it is missing. */
+  /** Folder for the files, made if missing. */
   readonly folder: string
   readonly makeRoom: (bytes: number) => Promise<void>
   readonly settle: () => Promise<void>
@@ -40,27 +40,27 @@ interface InflateRequest {
 }
 
 const AT_ONCE = 4
-/** Where nobody says how large a file will be: so many times what it is. */
+/** Expected growth of a file whose inflated size is unknown. */
 const USUAL_RATIO = 4
 /** Offsets in shards have 32 bits. */
 const MOST_BYTES = 2 ** 32
 
-/** Ways to compress a file as a whole, by the end of its name. */
+/** Decoders for files compressed as a whole, by the end of the name. */
 const DECODERS: Readonly<Record<string, (() => Transform) | undefined>> = {
-  zstd: zlib.createZstdDecompress, // Node has it from 22.15 on
+  zstd: zlib.createZstdDecompress, // since Node 22.15
   gz: zlib.createGunzip,
   br: zlib.createBrotliDecompress,
 }
 
-/** The name of a file without the end that says that it is compressed; undefined where it is not. */
+/** Returns a file's name without the ending of its compression; undefined if it is not compressed. */
 export function inflatedName(path: BytePath): BytePath | undefined {
   return /^(.*)\.(zstd|gz|br)$/.exec(path)?.[1]
 }
 
 /**
- * Inflates files of a folder once for all who ask at a time, and resolves with what is there then, in the same order.
- * A file that is finished is kept when the process is killed, and made anew when its origin changes. Rejects with
- * COPY_DAMAGED for one that is damaged, and as `makeRoom` does.
+ * Inflates files of a folder, once for all concurrent callers, and resolves with the resulting files, in the same
+ * order. A finished file survives if the process is killed, and is made again when its origin changes. Rejects with
+ * COPY_DAMAGED for a damaged file, and like `makeRoom`.
  */
 export async function inflateFiles(request: InflateRequest): Promise<readonly ListedFile[]> {
   const { files, folder } = request
@@ -79,11 +79,11 @@ export async function inflateFiles(request: InflateRequest): Promise<readonly Li
 
 const targetOf = ({ path }: ListedFile) => inflatedName(path) ?? path
 
-/** The file once it is there and made from what lies in the folder now. */
+/** Returns the inflated file if it exists and matches the folder's current content. */
 function findFinished({ folder }: InflateRequest, file: ListedFile): ListedFile | undefined {
   const path = targetOf(file)
   const stats = statSync(toBytes(`${fromText(folder)}/${path}`), { throwIfNoEntry: false })
-  // Its time is that of its origin, as far as file systems keep fractions.
+  // Its time equals that of its origin, as far as file systems keep fractions.
   if (!stats || Math.abs(stats.mtimeMs - file.mtimeMs) >= 2) return undefined
   return { path, size: stats.size, mtimeMs: file.mtimeMs }
 }
@@ -152,7 +152,7 @@ async function inflate({ root, folder }: InflateRequest, file: ListedFile): Prom
   }
 }
 
-/** What is larger than a shard can be is none. */
+/** Fails for anything larger than a shard can be. */
 function limited(): Transform {
   let bytes = 0
   return new Transform({

@@ -1,20 +1,23 @@
-/** Bytes that a new writer has room for, at least and at most; it grows beyond that as it is written to. */
+/** Minimum and maximum initial room of a writer, in bytes; it grows when needed. */
 const LEAST_BYTES = 1 << 20
 const MOST_BYTES = 1 << 28
-/** Up to here copying byte by byte beats calling `set`. */
+/** Up to this length, copying byte by byte beats calling `set`. */
 const SHORT_BYTES = 16
 
 /**
- * Writes values one behind the other as MessagePack (https://github.com/msgpack/msgpack/blob/master/spec.md), in
- * memory that grows. What Parquet has and MessagePack has not is written as extensions (`ROW_EXTENSIONS`).
+ * Writes values one after the other as MessagePack (https://github.com/msgpack/msgpack/blob/master/spec.md), in memory
+ * that grows. Parquet types that MessagePack lacks become extensions (`ROW_EXTENSIONS`).
  */
 export class MessagePackWriter {
   #bytes: Buffer<ArrayBuffer>
   #at = 0
 
-  /** `expectedBytes`: about what will be written, so that it need not grow, which copies; a file may say anything. */
+  /**
+   * `expectedBytes`: about the output's size, to avoid growing, which copies. It may come from a file: any value is
+   * safe.
+   */
   constructor(expectedBytes = 0) {
-    const isMore = expectedBytes > LEAST_BYTES // not a number is none
+    const isMore = expectedBytes > LEAST_BYTES // false for NaN
     this.#bytes = Buffer.allocUnsafeSlow(isMore ? Math.min(MOST_BYTES, expectedBytes) : LEAST_BYTES)
   }
 
@@ -23,7 +26,7 @@ export class MessagePackWriter {
     return this.#at
   }
 
-  /** What was written; valid until the next write. */
+  /** Returns the written bytes; valid until the next write. */
   written(start = 0): Buffer<ArrayBuffer> {
     return this.#bytes.subarray(start, this.#at)
   }
@@ -32,7 +35,7 @@ export class MessagePackWriter {
     this.#at = 0
   }
 
-  /** Bytes that are MessagePack already. */
+  /** Appends bytes that are already MessagePack. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length)
     this.#copy(bytes)
@@ -97,14 +100,14 @@ export class MessagePackWriter {
     this.#copy(bytes)
   }
 
-  /** Begins an array of so many values. */
+  /** Begins an array of `length` values. */
   array(length: number): void {
     this.#reserve(5)
     if (length < 16) this.#bytes[this.#at++] = 0x90 | length
     else this.#at = this.#bytes.writeUInt32BE(length, this.#tag(0xdd))
   }
 
-  /** Begins a map of so many keys and values. */
+  /** Begins a map of `length` keys and values. */
   map(length: number): void {
     this.#reserve(5)
     if (length < 16) this.#bytes[this.#at++] = 0x80 | length
@@ -119,14 +122,14 @@ export class MessagePackWriter {
     this.#copy(bytes)
   }
 
-  /** Writes the tag; where what follows it begins. */
+  /** Writes the tag; returns the position behind it. */
   #tag(tag: number, follows = 0): number {
     this.#bytes[this.#at++] = tag
     this.#at += follows
     return this.#at - follows
   }
 
-  /** A length in 1, 2 or 4 bytes; `tag` is that of 1 byte, and the next ones are of 2 and 4. */
+  /** Writes a length in 1, 2 or 4 bytes; `tag` is for 1 byte, and the next two tags for 2 and 4. */
   #size(length: number, tag: number): void {
     if (length < 0x100) this.#bytes[this.#tag(tag, 1)] = length
     else if (length < 0x10000) this.#at = this.#bytes.writeUInt16BE(length, this.#tag(tag + 1))

@@ -2,17 +2,17 @@ import { MessagePackWriter } from './message-pack.js'
 import type { ParquetFile, RowGroup } from './parquet-file.js'
 import { columnEncoders } from './row-encoder.js'
 
-/** The values of one column of a row group as MessagePack, one behind the other. */
+/** The values of one column of a row group as MessagePack, one after the other. */
 interface PackedColumn {
   readonly key: Uint8Array
   readonly bytes: Uint8Array
-  /** Where each value ends. */
+  /** End of each value. */
   readonly ends: Float64Array
 }
 
 /**
- * Writes the rows of a row group, and calls `onRow` behind each, which may clear the writer. Columns are decoded one
- * after the other and kept packed, so that memory takes what their bytes take, and not an object for every value.
+ * Writes the rows of a row group, and calls `onRow` after each, which may clear the writer. Columns are decoded one
+ * after the other and kept packed, so that memory holds their bytes instead of an object for every value.
  */
 export async function packGroup(
   file: ParquetFile,
@@ -20,7 +20,7 @@ export async function packGroup(
   options: {
     readonly writer: MessagePackWriter
     readonly onRow: () => void
-    /** Called before each column is decoded, with what messages call it. */
+    /** Called before each column is decoded, with its name for messages. */
     readonly onColumn: (what: string) => void
   },
 ): Promise<void> {

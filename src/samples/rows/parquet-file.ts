@@ -16,41 +16,41 @@ import { findFields, type RowField, withoutMeanings } from './row-fields.js'
 const NOTHING = new Uint8Array(0)
 
 /**
- * Every codec of Parquet but LZO, which nobody writes any more: gzip, brotli and zstd by Node itself, several times
- * as fast as in JavaScript; snappy and lz4, which Node does not have, by hyparquet-compressors. None gives more bytes
- * than the page says.
+ * Every codec of Parquet except LZO, which is no longer written. Node itself does gzip, brotli and zstd, several times
+ * as fast as JavaScript; hyparquet-compressors does snappy and lz4, which Node lacks. None returns more bytes than the
+ * page states.
  */
 const PARQUET_CODECS: Compressors = {
   SNAPPY: compressors.SNAPPY!,
   LZ4: (input, length) => (length === 0 ? NOTHING : compressors.LZ4!(input, length)),
-  // A page of nulls alone has no bytes, which hyparquet-compressors 1.1.2 takes for damage.
+  // A page with only nulls has no bytes, which hyparquet-compressors 1.1.2 takes for damage.
   LZ4_RAW: (input, length) => (length === 0 ? NOTHING : compressors.LZ4_RAW!(input, length)),
   ZSTD: compressors.ZSTD!,
   GZIP: (input, length) => zlib.gunzipSync(input, { maxOutputLength: roomFor(length) }),
   BROTLI: (input, length) => zlib.brotliDecompressSync(input, { maxOutputLength: roomFor(length) }),
-  // Node has it from 22.15 on.
+  // Since Node 22.15.
   ...('zstdDecompressSync' in zlib && {
     ZSTD: (input: Uint8Array, length: number) =>
       zlib.zstdDecompressSync(input, { maxOutputLength: roomFor(length) }),
   }),
 }
 
-/** Files smaller than this cannot hold a footer, bytes: a magic number at each end, and the footer's length. */
+/** Minimum size of a file with a footer, in bytes: a magic number at each end, and the footer's length. */
 const SMALLEST_BYTES = 12
 
-/** One run of rows that is stored, and read, together. */
+/** A run of rows that is stored and read together. */
 export interface RowGroup {
   /** Its place in the footer, from 0. */
   readonly place: number
   readonly firstRow: number
   readonly rowCount: number
-  /** Of the chosen columns, as they are stored. */
+  /** Stored size of the chosen columns, in bytes. */
   readonly storedBytes: number
-  /** About what the rows take unpacked; more where values repeat, for dictionaries are counted once. */
+  /** Approximate unpacked size of the rows, in bytes; more if values repeat, because dictionaries count once. */
   readonly unpackedBytes: number
 }
 
-/** A Parquet file that is open for reading. Blocking: meant for threads of its own. */
+/** A Parquet file open for reading. Blocking: meant for separate threads. */
 export class ParquetFile {
   readonly #path: string
   readonly #descriptor: number
@@ -73,8 +73,8 @@ export class ParquetFile {
   }
 
   /**
-   * Reads the footer. `shown` names the file in messages. Rejects with COPY_DAMAGED for what is no Parquet file, or a
-   * damaged one, and with USAGE for one whose columns are encrypted, or that has none of `columns`.
+   * Reads the footer. `shown` names the file in messages. Rejects with COPY_DAMAGED if it is not a Parquet file,
+   * damaged or encrypted, and with USAGE if it lacks one of `columns`.
    */
   static async open(options: {
     readonly path: string | Buffer
@@ -98,8 +98,8 @@ export class ParquetFile {
   }
 
   /**
-   * Hands the values of one column of a row group to `use`, in the order of the rows. What `use` throws counts as damage
-   * of the file: its values need not be what its schema says.
+   * Passes the values of one column of a row group to `use`, in row order. Errors of `use` count as damage of the file:
+   * its values may not match its schema.
    */
   async readColumn(group: RowGroup, column: number, use: (run: DecodedArray) => void): Promise<void> {
     const { name } = this.fields[column]!
@@ -125,7 +125,7 @@ export class ParquetFile {
     })
   }
 
-  /** What a column of a row group is called in messages. */
+  /** Name of a row group's column for messages. */
   nameColumn({ place }: RowGroup, column: number): string {
     return `column ${this.fields[column]!.name} of row group ${place}`
   }
@@ -179,7 +179,7 @@ function findGroups(metadata: FileMetaData, columns: ReadonlySet<string>): reado
   return groups
 }
 
-/** Names the file in what goes wrong while it is taken apart: its bytes are anybody's. */
+/** Names the file in errors while it is parsed: its bytes may come from anybody. */
 async function naming<T>(
   { path, where = '' }: { readonly path: string; readonly where?: string },
   act: () => Promise<T>,
@@ -197,5 +197,5 @@ async function naming<T>(
   }
 }
 
-/** Node wants at least one byte of room. */
+/** Node requires at least one byte of room. */
 const roomFor = (length: number) => Math.max(1, length)

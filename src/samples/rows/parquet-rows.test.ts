@@ -29,7 +29,7 @@ async function readRows(path: string, columns?: readonly string[]) {
   return rows
 }
 
-/** A value as rows.json has it. */
+/** Converts a value to its form in rows.json. */
 function plain(value: RowValue): unknown {
   if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('hex') }
   if (value instanceof Date) return { text: value.toISOString() }
@@ -40,7 +40,7 @@ function plain(value: RowValue): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]))
 }
 
-/** What pyarrow read, as far as this reader tells it: moments to the millisecond, dates and the like as text. */
+/** Values read by pyarrow, as far as this reader returns them: moments to the millisecond, dates and such as text. */
 function expected(name: string): unknown {
   const rows = EXPECTED[name]
   return typeof rows === 'string' ? expected(rows) : coarsen(rows)

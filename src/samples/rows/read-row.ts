@@ -2,9 +2,9 @@ import { DscError } from '../../failure/dsc-error.js'
 import { ROW_EXTENSIONS, UTC_FLAG } from './row-extensions.js'
 
 /**
- * A value of a row: what Parquet calls a struct is an object, a map a list of pairs. Integers beyond 2^53 are bigint.
+ * A value of a row: a Parquet struct becomes an object, a map a list of pairs. Integers beyond 2^53 are bigint.
  * Decimals, dates (`2026-01-31`) and times (`13:05:00.000123`) are text; a timestamp is a Date, to the millisecond, in
- * UTC where it has no zone.
+ * UTC if it has no zone.
  */
 export type RowValue =
   | null
@@ -20,14 +20,14 @@ export type RowValue =
 const DAY_MS = 86_400_000
 const NANOSECONDS = [1_000_000n, 1_000n, 1n] as const
 
-/** The columns of a row of a Parquet file, by name, from the bytes of a sample. Throws FEED_PROTOCOL for other bytes. */
+/** Reads the columns of a Parquet row, by name, from the bytes of a sample. Throws FEED_PROTOCOL for other bytes. */
 export function readRow(data: Uint8Array): { readonly [column: string]: RowValue } {
   const reader = new RowReader(data)
   try {
     const row = reader.value()
     if (isRow(row) && reader.at === data.length) return row
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error // beyond the end of the bytes
+    if (!(error instanceof RangeError)) throw error // past the end of the bytes
   }
   throw new DscError('FEED_PROTOCOL', 'a sample is no row of a Parquet file', {
     hint: 'samples of other formats have data, and no columns',
@@ -38,7 +38,7 @@ function isRow(value: RowValue): value is { readonly [name: string]: RowValue } 
   return value !== null && Object.getPrototypeOf(value) === null
 }
 
-/** Reads MessagePack as `MessagePackWriter` writes it. */
+/** Reads the MessagePack that `MessagePackWriter` writes. */
 class RowReader {
   readonly #bytes: Buffer
   at = 0
@@ -114,7 +114,7 @@ class RowReader {
     return new Date(Number(floorDivide(nanoseconds, NANOSECONDS[0])))
   }
 
-  /** A length of 1, 2 or 4 bytes. */
+  /** Reads a length of 1, 2 or 4 bytes. */
   #size(power: number): number {
     const bytes = 2 ** power
     return this.#take(bytes).readUIntBE(0, bytes)
@@ -138,7 +138,7 @@ function floorDivide(value: bigint, by: bigint): bigint {
   return value / by - (value % by < 0n ? 1n : 0n)
 }
 
-/** `13:05:00`, with six digits behind the point where there are any. */
+/** Formats as `13:05:00`, with six fractional digits if they are not all zero. */
 function formatTime(nanoseconds: bigint): string {
   const microseconds = nanoseconds / 1000n
   const seconds = Number(microseconds / 1_000_000n)

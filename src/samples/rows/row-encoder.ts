@@ -5,14 +5,14 @@ import { type RowField, type ScalarKind, TIME_UNITS, type TimeUnit } from './row
 /** Writes a value; null and undefined are nil. */
 type Encode = (writer: MessagePackWriter, value: unknown) => void
 
-/** A column: its name as it stands in a row, and how its values do. */
+/** A column: its key in a row, and the encoder of its values. */
 interface ColumnEncoder {
   /** A MessagePack string. */
   readonly key: Uint8Array
   readonly encode: Encode
 }
 
-/** How the columns of a row are written: a row is a map from their names to their values. */
+/** Makes the encoders of a row's columns: a row is a map from column names to values. */
 export function columnEncoders(fields: readonly RowField[]): readonly ColumnEncoder[] {
   return fields.map((field) => ({ key: packedKey(field.name), encode: encoderOf(field) }))
 }
@@ -68,7 +68,7 @@ function structEncoder(fields: readonly RowField[]): Encode {
   }
 }
 
-/** A map is a list of pairs, for keys need not be strings, nor differ. */
+/** Encodes a map as a list of pairs, because keys need not be strings or unique. */
 function mapEncoder({ entries, key, value }: Extract<RowField, { kind: 'map' }>): Encode {
   const encodeKey = encoderOf(key)
   const encodeValue = encoderOf(value)
@@ -143,7 +143,7 @@ function instantEncoder(type: number, unit: TimeUnit, flags = 0): Encode {
   }
 }
 
-/** The integer of a decimal, from an integer or from big-endian bytes in two's complement. */
+/** Reads the integer of a decimal from an integer, or from big-endian bytes in two's complement. */
 function unscaled(value: unknown): bigint {
   if (!(value instanceof Uint8Array)) return BigInt(value as number | bigint)
   if (value.length === 0) return 0n
@@ -151,7 +151,7 @@ function unscaled(value: unknown): bigint {
   return BigInt.asIntN(value.length * 8, bits)
 }
 
-/** `12345` with scale 2 as `123.45`; a negative scale adds zeros. */
+/** Formats `12345` with scale 2 as `123.45`; a negative scale adds an exponent. */
 function formatDecimal(value: bigint, scale: number): string {
   if (scale <= 0) return `${value}${scale === 0 ? '' : `E+${-scale}`}`
   const sign = value < 0n ? '-' : ''

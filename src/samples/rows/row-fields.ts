@@ -2,7 +2,7 @@ import type { FileMetaData, SchemaElement, SchemaTree } from 'hyparquet'
 import { parquetSchema } from 'hyparquet'
 import { DscError } from '../../failure/dsc-error.js'
 
-/** How the value of a column that holds no others becomes one of a row. */
+/** How to convert a value of a column without nested columns to one of a row. */
 export type ScalarKind =
   | { readonly is: 'boolean' | 'integer' | 'uint32' | 'int64' | 'uint64' | 'float32' | 'float64' | 'float16' }
   | { readonly is: 'string' | 'bytes' }
@@ -12,17 +12,17 @@ export type ScalarKind =
   | { readonly is: 'time'; readonly unit: TimeUnit }
   | { readonly is: 'timestamp'; readonly unit: TimeUnit; readonly isUtc: boolean }
 
-/** Units of times, in the order of their numbers in a row. */
+/** Units of time, in the order of their numbers in a row. */
 export const TIME_UNITS = ['MILLIS', 'MICROS', 'NANOS'] as const
-/** A unit of times. */
+/** A unit of time. */
 export type TimeUnit = (typeof TIME_UNITS)[number]
 
-/** A column, or a field in one. */
+/** A column, or a nested field. */
 export type RowField =
   | { readonly name: string; readonly kind: 'scalar'; readonly scalar: ScalarKind }
   | { readonly name: string; readonly kind: 'list'; readonly element: RowField }
   | { readonly name: string; readonly kind: 'struct'; readonly fields: readonly RowField[] }
-  /** `entries` names the repeated group in which keys and values are. */
+  /** `entries` names the repeated group that contains keys and values. */
   | {
       readonly name: string
       readonly kind: 'map'
@@ -31,10 +31,10 @@ export type RowField =
       readonly value: RowField
     }
 
-/** Deeper schemas than this are a mistake, or an attack. */
+/** A deeper schema is a mistake, or an attack. */
 const MAX_DEPTH = 100
 
-/** The columns of a file in its order; with `columns`, those in theirs. Throws USAGE for one that is not there. */
+/** Finds the columns of a file in its order or, with `columns`, in their order. Throws USAGE for a missing column. */
 export function findFields(
   path: string,
   metadata: FileMetaData,
@@ -53,8 +53,8 @@ export function findFields(
 }
 
 /**
- * The metadata with which values are read as they are stored: without the meanings of leaves, which the encoder of
- * rows knows, and with maps as lists of entries, so that keys need not be strings.
+ * Changes the metadata so that values are read as stored: drops the logical types of leaves, which the row encoder
+ * handles, and reads maps as lists of entries, so that keys need not be strings.
  */
 export function withoutMeanings(metadata: FileMetaData): FileMetaData {
   const schema = metadata.schema.map((element): SchemaElement => {

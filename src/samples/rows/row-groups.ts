@@ -4,17 +4,17 @@ import type { SampleGroups } from '../plan/sample-groups.js'
 import { runRowsJobs } from './rows-threads.js'
 import type { UnpackRequest } from './unpack-rows.js'
 
-/** Rows of Parquet files that are read where they lie, a row group at a time; samples are in the order of the files. */
+/** Rows of Parquet files that are read in place, a row group at a time; samples are in the order of the files. */
 export interface RowGroups extends SampleGroups {
   /** Folder of the Parquet files, absolute. */
   readonly root: BytePath
   /** Columns of each row, in this order; undefined: all. */
   readonly columns: readonly string[] | undefined
-  /** Why rows are not unpacked; undefined: as was asked for. */
+  /** Why rows are not unpacked; undefined: it was requested. */
   readonly reason: string | undefined
 }
 
-/** Reads the footers of all files: the rows of each row group, one behind the other, 0 rows left out. */
+/** Reads the footers of all files; returns where each row group ends in all rows, without groups of 0 rows. */
 export async function findGroupEnds(
   request: Pick<UnpackRequest, 'root' | 'files' | 'columns' | 'patienceMs'>,
 ): Promise<Float64Array> {

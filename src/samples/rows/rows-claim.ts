@@ -4,20 +4,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { checkProcess, identifyProcess } from '../../platform/processes.js'
 import { randomSuffix } from './rows-paths.js'
 
-/** How often the claim says that it is alive, and how long one that cannot be seen is believed, ms. */
+/**
+ * How often a claim shows that it is alive, and how long one whose process cannot be checked counts as alive, in ms.
+ */
 const BEAT_MS = 5000
 const BELIEVED_MS = 60_000
-/** How often a claim of somebody else is looked at, ms. */
+/** How often to check another process's claim, in ms. */
 const LOOK_MS = 100
 
-/** Makes others wait; it ends with the process. */
+/** Makes other processes wait; it ends with the process. */
 interface RowsClaim {
   release(): void
 }
 
 /**
- * Waits until nobody else unpacks into the folder, and says that this process does; undefined when, meanwhile,
- * `isDone`. A claim saves work and nothing else: what two would write at a time is the same, and becomes visible whole.
+ * Waits until no other process unpacks into the folder, then claims it; undefined if `isDone` in the meantime. A claim
+ * only saves work: concurrent writers write the same data, which becomes visible whole.
  */
 export async function claimRows(
   folder: string,
@@ -39,7 +41,7 @@ function take(path: string): boolean {
   const own = `${path}.${randomSuffix()}`
   writeFileSync(own, JSON.stringify(identifyProcess(process.pid) ?? {}), { flag: 'wx' })
   try {
-    linkSync(own, path) // whole or not at all, and not where there is one
+    linkSync(own, path) // all or nothing, and only if there is no claim
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
@@ -54,7 +56,7 @@ function hold(path: string): RowsClaim {
     try {
       utimesSync(path, new Date(), new Date())
     } catch {
-      // Somebody has removed it, or the folder: then nobody needs to hear that we live.
+      // The claim or the folder was removed, so no process needs to know that this one is alive.
     }
   }, BEAT_MS)
   beat.unref()
@@ -72,11 +74,11 @@ function isHeld(path: string): boolean {
     const state = checkProcess(holder)
     return state === 'alive' || (state === 'unknown' && Date.now() - statSync(path).mtimeMs < BELIEVED_MS)
   } catch {
-    return false // gone, or nothing that one of us wrote
+    return false // gone, or not written by dsc
   }
 }
 
-/** Removes a claim by its place; of two who do so at a time, one does. */
+/** Removes a claim by path; of two concurrent removals, one succeeds. */
 function remove(path: string): void {
   const aside = `${path}.${randomSuffix()}`
   try {

@@ -1,19 +1,19 @@
 import { readFileSync, statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 
-/** What a rows file is made from; when it is another one, the rows are made again. */
+/** Identifies the Parquet file of a rows file; if it differs, the rows are made again. */
 export interface RowsOrigin {
-  /** Bytes of the Parquet file. */
+  /** Size of the Parquet file, in bytes. */
   readonly size: number
   readonly mtimeMs: number
 }
 
-/** Where rows lie in a rows file: one behind the other, in the order of the Parquet file. */
+/** Lengths of the rows in a rows file: one after the other, in the order of the Parquet file. */
 export interface RowsIndex {
-  /** Of each row, bytes. */
+  /** Length of each row, in bytes. */
   readonly lengths: Uint32Array
   readonly crcs: Uint32Array
-  /** Of the rows file. */
+  /** Size of the rows file, in bytes. */
   readonly rowsBytes: number
 }
 
@@ -22,8 +22,8 @@ const HEADER_BYTES = 40
 const CHECKSUM_BYTES = 4
 
 /**
- * An index as it is on disk, little endian: magic; number of rows, bytes of the rows file, size and modification time
- * of the Parquet file (float64 each); all lengths, all CRC-32 (uint32); CRC-32 of what is before it.
+ * Formats an index for the disk, little endian: magic; number of rows, bytes of the rows file, size and modification
+ * time of the Parquet file (float64 each); all lengths, all CRC-32 (uint32); CRC-32 of everything before it.
  */
 export function formatRowsIndex({ lengths, crcs, rowsBytes }: RowsIndex, origin: RowsOrigin): Buffer {
   const bytes = Buffer.alloc(HEADER_BYTES + 8 * lengths.length + CHECKSUM_BYTES)
@@ -37,7 +37,7 @@ export function formatRowsIndex({ lengths, crcs, rowsBytes }: RowsIndex, origin:
   return bytes
 }
 
-/** The index of a rows file that is whole and made from `origin`, or of rows that are not kept; undefined when there is none. */
+/** Reads the index of a complete rows file made from `origin`, or of rows that are not kept; undefined without one. */
 export function readRowsIndex(
   paths: { readonly rows: string | Buffer | undefined; readonly index: string | Buffer },
   origin: RowsOrigin,

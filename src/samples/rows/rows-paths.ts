@@ -2,18 +2,18 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { BytePath } from '../byte-path.js'
 import { toBytes } from '../byte-path.js'
 
-/** Stands for the way in which rows are written: those that were written in another way are not used. */
+/** Version of the method that writes rows: rows written by another one are not used. */
 const METHOD = 'dsc rows 2'
 
-/** Where the rows of a Parquet file and their index are, relative to the folder of rows. */
+/** Path of a Parquet file's rows, relative to the folder of rows. */
 export const rowsName = (path: BytePath): BytePath => `${path}.rows`
 const indexName = (path: BytePath): BytePath => `${path}.index`
 const lengthsName = (path: BytePath): BytePath => `${path}.lengths`
 
-/** `rows`: rows and an index of them · `lengths`: the index alone, of rows that are not unpacked. */
+/** `rows`: rows and their index · `lengths`: only the index, for rows that are not unpacked. */
 export type RowsKept = 'rows' | 'lengths'
 
-/** Where they are in full; `rows` is undefined where none are kept. */
+/** Full paths; `rows` is undefined if no rows are kept. */
 export function rowsPathsOf(
   folder: BytePath,
   path: BytePath,
@@ -23,7 +23,7 @@ export function rowsPathsOf(
   return { rows: toBytes(`${folder}/${rowsName(path)}`), index: toBytes(`${folder}/${indexName(path)}`) }
 }
 
-/** A name for the folder of rows that are these, whatever tells them from others: columns and the like. */
+/** Name of a folder of rows, derived from everything that distinguishes them, such as columns. */
 export function rowsFolderName(what: readonly unknown[]): string {
   return createHash('sha256')
     .update(JSON.stringify([METHOD, ...what]))
@@ -31,7 +31,7 @@ export function rowsFolderName(what: readonly unknown[]): string {
     .slice(0, 16)
 }
 
-/** Tells what is not finished from all else, and from what others have not finished. */
+/** Distinguishes unfinished files from all others, and from those of other processes. */
 export function randomSuffix(): string {
   return `part-${randomBytes(6).toString('hex')}`
 }

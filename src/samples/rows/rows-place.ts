@@ -1,15 +1,15 @@
 import type { BytePath } from '../byte-path.js'
 import type { RowsKept } from './rows-paths.js'
 
-/** Which columns of rows are fed, and where they are unpacked. */
+/** Which columns of rows to feed, and where to unpack them. */
 export interface RowsOptions {
-  /** Of each row, in this order; undefined: all. */
+  /** Columns of each row, in this order; undefined: all. */
   readonly columns?: readonly string[] | undefined
-  /** How rows come into memory. */
+  /** How rows are read into memory. */
   readonly reading: RowsReading
   /**
-   * Finds the place for the rows of the files below `root`, an absolute path without links; `what` tells them from
-   * others of the same files: their columns.
+   * Finds the place for the rows of the files below `root`, an absolute path without links; `what`, their columns,
+   * distinguishes them from others of the same files.
    */
   readonly openPlace: (
     root: BytePath,
@@ -19,22 +19,22 @@ export interface RowsOptions {
 }
 
 /**
- * `unpacked`: from where they lie side by side · `groups`: row group by row group, so many in memory at a time ·
- * `either`: unpacked, or, where there is no room for that, in as many groups as memory wants.
+ * `unpacked`: from unpacked rows · `groups`: row group by row group, with `window` of them in memory at a time ·
+ * `either`: unpacked or, without room for that, in as many groups as suit the memory.
  */
 export type RowsReading =
   | { readonly kind: 'unpacked' | 'either' }
   | { readonly kind: 'groups'; readonly window: number }
 
-/** A folder for rows that are unpacked. */
+/** A folder for unpacked rows. */
 export interface RowsPlace {
-  /** Where they are written: perhaps the path of a descriptor. */
+  /** Path to write them to: may go through a descriptor. */
   readonly writePath: string
-  /** Where they are read, absolute. */
+  /** Path to read them from, absolute. */
   readonly readPath: string
-  /** Asked before about so many bytes are written; rejects where there is no room for them. */
+  /** Called before about `bytes` are written; rejects if there is no room for them. */
   readonly makeRoom: (bytes: number) => Promise<void>
-  /** What was written is on the disk. */
+  /** Called once everything written is on the disk. */
   readonly settle: () => Promise<void>
   close(): void
 }

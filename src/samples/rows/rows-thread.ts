@@ -11,25 +11,25 @@ export type RowsJob =
   | (UnpackJob & { readonly kind: 'unpack' })
   | GroupJob
 
-/** Asks for the rows of one row group, counted from 0 among those of the file that have rows. */
+/** Requests the rows of one row group, counted from 0 among the file's row groups that have rows. */
 export type GroupJob = Pick<UnpackJob, 'path' | 'shown' | 'columns'> & {
   readonly kind: 'group'
   readonly group: number
 }
 
-/** What a footer says of the chosen columns. */
+/** Facts from a footer about the chosen columns. */
 export interface InspectedFile {
   readonly rowCount: number
-  /** Of each row group that has rows. */
+  /** Number of rows in each row group that has any. */
   readonly groupRows: readonly number[]
-  /** About what the rows take. */
+  /** Approximate size of the rows, in bytes. */
   readonly unpackedBytes: number
 }
 
-/** `column`: the job goes on with that column of a row group. */
+/** `column`: the job continues with that column of a row group. */
 export type RowsMessage = RowsResult | { readonly kind: 'column'; readonly what: string }
 
-/** `failed` carries what a DscError, or the system's error, is made of. */
+/** `failed` carries the parts of a DscError or of the system's error. */
 export type RowsResult =
   | ({ readonly kind: 'inspect' } & InspectedFile)
   | { readonly kind: 'unpack'; readonly bytes: number }
@@ -44,7 +44,7 @@ export interface RowsFailure {
   readonly hint: string | undefined
 }
 
-/** Footers of so many files are kept: a large one takes longer to read than a row group. */
+/** Number of files whose footers are kept: a large footer takes longer to read than a row group. */
 const OPEN_FILES = 16
 const open = new Map<string, ParquetFile>()
 
@@ -70,10 +70,10 @@ async function readGroup(job: GroupJob): Promise<Uint8Array<ArrayBuffer>> {
   const group = file.groups[job.group]!
   const writer = new MessagePackWriter(group.unpackedBytes)
   await packGroup(file, group, { writer, onRow() {}, onColumn: tellColumn })
-  return writer.written() // its memory is given away with it
+  return writer.written() // its memory is transferred with it
 }
 
-/** A thread reads the files of one feed, which stay as they are while it lives. */
+/** Opens a file once: a thread reads the files of one feed, which do not change while it lives. */
 async function openOnce(job: GroupJob): Promise<ParquetFile> {
   const name = Buffer.from(job.path).toString('latin1')
   const file = open.get(name) ?? (await ParquetFile.open({ ...job, path: Buffer.from(job.path) }))

@@ -4,23 +4,23 @@ import { BackgroundThread } from '../../platform/background-thread.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import type { RowsFailure, RowsJob, RowsMessage, RowsResult } from './rows-thread.js'
 
-/** More threads would read more row groups into memory at a time than a node wants to give away. */
+/** Maximum number of threads: more would hold more row groups in memory at a time than a node can spare. */
 export const ROWS_THREADS = Math.min(4, Math.max(1, availableParallelism()))
-/** Of JavaScript objects in one thread, MiB; bytes of rows are not among them. What a crafted file wants beyond ends there. */
+/** Maximum heap of a thread for JavaScript objects, in MiB, without bytes of rows. A crafted file fails beyond it. */
 const HEAP_MIB = 4096
-/** One column of a row group takes seconds; a crafted file can make a decoder run on for days. */
+/** One column of a row group takes seconds; a crafted file can keep a decoder busy for days. */
 const DEFAULT_PATIENCE_MS = 300_000
 
-/** How jobs are done. */
+/** How to run jobs. */
 interface RowsJobsOptions {
   readonly onResult: (place: number, result: RowsResult) => void
-  /** A job that is silent for so long, ms, has failed. Default 5 minutes. */
+  /** How long a job may be silent before it counts as failed, in ms. Default 5 minutes. */
   readonly patienceMs?: number | undefined
 }
 
 /**
- * Does jobs in threads of their own, as many at a time as there are threads, and hands results to `onResult` with
- * their places. Ends with the first failure, when the jobs that run have ended; those that wait are not begun.
+ * Runs jobs in its own threads, one per thread at a time, and passes results to `onResult` with their places. The first
+ * failure ends it once running jobs have ended; waiting jobs are not started.
  */
 export async function runRowsJobs(jobs: readonly RowsJob[], options: RowsJobsOptions): Promise<void> {
   const { onResult, patienceMs } = options
@@ -45,17 +45,17 @@ export async function runRowsJobs(jobs: readonly RowsJob[], options: RowsJobsOpt
   if (failures.size > 0) throw failures.get(Math.min(...failures.keys())) // the same every time
 }
 
-/** One thread, one job at a time; after a job that was given up it takes no other one. */
+/** One thread that runs one job at a time; after abandoning a job it accepts no other. */
 export class RowsThread {
   readonly #patienceMs: number
   readonly #thread: BackgroundThread<RowsJob, RowsMessage>
   #settle: { resolve(result: RowsResult): void; reject(error: unknown): void } | undefined
   #job: RowsJob | undefined
-  /** What of the file is being decoded. */
+  /** The part of the file being decoded. */
   #where = 'its footer'
   #watch: NodeJS.Timeout | undefined
 
-  /** `patienceMs` as in `RowsJobsOptions`. */
+  /** `patienceMs`: see `RowsJobsOptions`. */
   constructor(patienceMs = DEFAULT_PATIENCE_MS) {
     this.#patienceMs = patienceMs
     this.#thread = new BackgroundThread(new URL('../../rows-thread.cjs', import.meta.url), {
@@ -110,7 +110,7 @@ function toError({ isDscError, code, message, hint }: RowsFailure, job: RowsJob)
   return describeDiskFailure(error, job.shown)
 }
 
-/** A thread ends by itself where a file makes it take more memory than it may. */
+/** Explains a thread that ended by itself because a file needed more memory than allowed. */
 function explainEnd(error: Error, shown: string | undefined, where: string): unknown {
   const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
   return isMemory

@@ -7,28 +7,28 @@ import { packGroup } from './pack-group.js'
 import { ParquetFile } from './parquet-file.js'
 import { formatRowsIndex, type RowsIndex, type RowsOrigin } from './rows-index.js'
 
-/** One Parquet file, and where its rows go. Paths as bytes, for names need not be UTF-8. */
+/** One Parquet file, and where its rows go. Paths are bytes, as names need not be UTF-8. */
 export interface UnpackJob {
   readonly path: Uint8Array
   /** Names the file in messages. */
   readonly shown: string
   readonly columns: readonly string[] | undefined
   readonly origin: RowsOrigin
-  /** Undefined: rows are measured for their index, and not kept. */
+  /** Undefined: rows are measured for their index, but not kept. */
   readonly rows: Uint8Array | undefined
   readonly index: Uint8Array
-  /** Path, on the same file system, for what is not finished; each job has its own. */
+  /** Path, on the same file system, for unfinished files; each job has its own. */
   readonly part: string
 }
 
-/** Rows are written when there are so many bytes of them. */
+/** Bytes of rows to gather before writing them. */
 const WRITE_BYTES = 4 << 20
 
 /**
- * Writes the rows of a Parquet file side by side, and an index of them, row group by row group. Both become visible by
- * renaming once they are on the disk, the index last: where it is, the rows are. Resolves with the bytes written.
- * `onColumn` hears of each column of a row group before it is decoded. Rejects as `ParquetFile` does, and with the
- * system's error where the disk is full.
+ * Writes the rows of a Parquet file one after the other, and their index, row group by row group. Both become visible
+ * by renaming once they are on the disk, the index last: if it exists, so do the rows. Resolves with the number of
+ * bytes written. `onColumn` is called with each column of a row group before it is decoded. Rejects like `ParquetFile`,
+ * and with the system's error if the disk is full.
  */
 export async function unpackFile(job: UnpackJob, onColumn: (what: string) => void): Promise<number> {
   const [rowsPath, indexPath] = [job.rows && Buffer.from(job.rows), Buffer.from(job.index)]
@@ -85,7 +85,7 @@ async function writeRows(
   return { lengths, crcs, rowsBytes }
 }
 
-/** Writes to the disk which names are in a folder. */
+/** Writes the names in a folder to the disk. */
 function syncFolder(folder: Buffer): void {
   const descriptor = openSync(folder, 'r')
   try {

@@ -32,7 +32,7 @@ async function folders(t: TestContext) {
   return { root, folder: join(await temporaryDirectory(t), 'rows') }
 }
 
-/** Unpacks, and counts what is asked. */
+/** Unpacks, and records the requests for room. */
 async function unpack(root: string, folder: string, changes: Partial<UnpackRequest> = {}) {
   const { files } = await listFolder(root, 'follow')
   const asked: number[] = []
@@ -49,7 +49,7 @@ async function unpack(root: string, folder: string, changes: Partial<UnpackReque
   return { indexes: await unpackRows(request), asked, files }
 }
 
-/** The texts of all rows of a file, from its rows as they lie on the disk. */
+/** Returns the texts of all rows of a file, from its rows on the disk. */
 function textsOf(folder: string, path: string, lengths: Uint32Array, crcs: Uint32Array): unknown[] {
   const bytes = readFileSync(join(folder, `${path}.rows`))
   let at = 0
@@ -116,7 +116,7 @@ test('a file that changed is unpacked anew, alone, and so is one whose rows or i
   }
 })
 
-/** What was unpacked is read-only: root alone could damage it. */
+/** Makes an unpacked file writable: they are read-only, so only root could damage it. */
 function makeWritable(path: string): string {
   chmodSync(path, 0o600)
   return path
@@ -228,7 +228,7 @@ test('whatever is damaged in a file, reading it ends in a named error or in rows
   assert.ok(refused > names.length * 4, `only ${refused} were refused`)
 })
 
-/** Changes up to three bytes, every other time of the footer; every tenth time the end is missing, too. */
+/** Changes up to three bytes, every other time in the footer; every tenth time also cuts off the end. */
 function damage(bytes: Buffer, round: number, random: (below: number) => number): Buffer {
   const damaged = Buffer.from(bytes)
   const footerAt = bytes.length - bytes.readUInt32LE(bytes.length - 8) - 8
@@ -238,7 +238,7 @@ function damage(bytes: Buffer, round: number, random: (below: number) => number)
   return round % 10 === 9 ? damaged.subarray(0, random(bytes.length)) : damaged
 }
 
-/** Whole numbers from 0 up to a bound; the same for the same seed. */
+/** Returns whole numbers from 0 up to a bound; the same for the same seed. */
 function createRandom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {

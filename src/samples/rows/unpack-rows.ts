@@ -9,7 +9,7 @@ import { type RowsIndex, readRowsIndex } from './rows-index.js'
 import { type RowsKept, randomSuffix, rowsPathsOf } from './rows-paths.js'
 import { runRowsJobs } from './rows-threads.js'
 
-/** What is unpacked, and where. */
+/** Files to unpack, and where. */
 export interface UnpackRequest {
   /** Folder of the Parquet files, absolute. */
   readonly root: BytePath
@@ -18,21 +18,21 @@ export interface UnpackRequest {
   /** Columns of each row, in this order; undefined: all. */
   readonly columns: readonly string[] | undefined
   readonly kept: RowsKept
-  /** Folder for the rows of these columns, made where it is missing. */
+  /** Folder for the rows of these columns, made if missing. */
   readonly folder: string
-  /** Asked before anything is written; rejects where there is no room for about so many bytes. */
+  /** Called before anything is written; rejects if there is no room for about `bytes`. */
   readonly makeRoom: (bytes: number) => Promise<void>
-  /** Called when all that was missing is on the disk. */
+  /** Called once everything that was missing is on the disk. */
   readonly settle: () => Promise<void>
-  /** As in `runRowsJobs`. */
+  /** See `runRowsJobs`. */
   readonly patienceMs?: number | undefined
   readonly onProgress?: ((filesDone: number, filesTotal: number) => void) | undefined
 }
 
 /**
- * Writes the rows of all files side by side below `folder`, or their lengths alone, those that are not there yet, once
- * for all who ask at a time, and resolves with their indexes in the order of the files. What a killed process had finished is kept.
- * Rejects with COPY_DAMAGED for a file that is no Parquet file, USAGE for one without one of the columns, DISK_FULL.
+ * Writes the missing rows of all files below `folder`, or only their lengths, once for all concurrent callers, and
+ * resolves with their indexes in the order of the files. Keeps everything a killed process had finished. Rejects with
+ * COPY_DAMAGED for a file that is not a Parquet file, USAGE for a missing column, DISK_FULL.
  */
 export async function unpackRows(request: UnpackRequest): Promise<readonly RowsIndex[]> {
   const found = findIndexes(request)
@@ -62,11 +62,11 @@ function findIndexes({ files, folder, kept }: UnpackRequest): readonly (RowsInde
 async function unpackMissing(request: UnpackRequest): Promise<void> {
   const { root, files, columns, kept, folder, patienceMs, onProgress } = request
   const parts = join(folder, 'parts')
-  rmSync(parts, { recursive: true, force: true }) // what a killed process had not finished
+  rmSync(parts, { recursive: true, force: true }) // unfinished files of a killed process
   mkdirSync(parts)
   const isThere = findIndexes(request).map((index) => index !== undefined)
   const missing = files.filter((_, file) => !isThere[file])
-  if (missing.length === 0) return // whoever had the claim before has done it
+  if (missing.length === 0) return // the previous holder of the claim has done it
   const jobs = missing.map((file) => ({
     path: toBytes(`${root}/${file.path}`),
     shown: toText(file.path),
