@@ -7,28 +7,28 @@ import type { FetchRequest } from './source.js'
 
 const MAX_ERROR_BODY_BYTES = 16_384
 
-/** What a kind of server says in its own words. */
+/** How one kind of server phrases its answers. */
 export interface AnswerDialect {
-  /** Turns an answer that is no success into the failure a user meets; `body` is its beginning. */
+  /** Turns an unsuccessful answer into the failure shown to the user; `body` is its beginning. */
   describeAnswer(answer: RefusedAnswer): SourceFailure
-  /** Turns a failed connection into the failure a user meets. */
+  /** Turns a failed connection into the failure shown to the user. */
   describeConnectionError(error: Error, request: Omit<BrokenRequest, 'hints'>): SourceFailure
   /** Reads what the head of an answer says about the object. */
   readFacts(headers: Headers): ObjectFacts
 }
 
-/** An answer that is no success. */
+/** An unsuccessful answer. */
 export interface RefusedAnswer {
   readonly what: string
   readonly status: number
   readonly headers: Headers
-  /** At most 16 KiB of it. */
+  /** The first 16 KiB at most. */
   readonly body: string
   /** Unix epoch, ms: a Retry-After may be a date. */
   readonly nowMs: number
 }
 
-/** What an answer is checked against and where its body goes. */
+/** Options for checking an answer and delivering its body. */
 export interface AnswerOptions
   extends Pick<
     FetchRequest,
@@ -40,7 +40,7 @@ export interface AnswerOptions
   /** URL of the proxy on the way, for messages. */
   readonly proxy: string | undefined
   readonly isWhole: boolean
-  /** A HEAD of one upload part: its length is the question. */
+  /** A HEAD request for one upload part, made to learn its length. */
   readonly isPart?: boolean
 }
 
@@ -50,7 +50,7 @@ export class AnswerHandler implements AnswerListener {
   #headers: Headers | undefined
   #status = 0
   #receivedBytes = 0
-  /** Bytes before the range, which a server sends that answers with the whole object. */
+  /** Bytes to skip before the range when a server answers with the whole object. */
   #skippedBytes = 0
   #errorBody = ''
   #isSettled = false
@@ -115,7 +115,7 @@ export class AnswerHandler implements AnswerListener {
     this.#hand(chunk, sink)
   }
 
-  /** Takes the range out of the whole object, and hangs up after it. */
+  /** Takes the range out of the whole object, then closes the connection. */
   #takeOfWhole(chunk: Uint8Array): void {
     const skipped = Math.min(this.#skippedBytes, chunk.length)
     this.#skippedBytes -= skipped
@@ -185,7 +185,7 @@ export class AnswerHandler implements AnswerListener {
     )
   }
 
-  /** Stops reading from the socket, so that the server feels the limit; a pause is no stall. */
+  /** Stops reading from the socket, so that the limit slows the server down; a pause does not count as a stall. */
   #pause(pauseMs: number): void {
     this.#control?.pause()
     setTimeout(() => {
@@ -206,14 +206,14 @@ export class AnswerHandler implements AnswerListener {
   }
 }
 
-/** Whether the whole object comes in answer to a request for a range of it. */
+/** Whether the server answers a request for a range with the whole object. */
 function isWholeForRange(status: number, headers: Headers, options: AnswerOptions): boolean {
   if (options.isWhole || options.isPart || status !== 200 || headers['content-range'] !== undefined)
     return false
   return headers['content-length'] === String(options.sizeBytes)
 }
 
-/** Google and others decompress what was stored with `Content-Encoding: gzip`, although nobody asked. */
+/** Google and others decompress objects stored with `Content-Encoding: gzip` unasked. */
 function isDecompressed(headers: Headers): boolean {
   const stored = headers['x-goog-stored-content-encoding'] ?? 'identity'
   const isChanged = /^214\b/.test(headers.warning ?? '') || stored !== 'identity'

@@ -13,13 +13,13 @@ const CONNECT_CODES = new Set([
 const STALL_CODES = new Set(['HTTP_STALLED'])
 const TRUNCATION_CODES = new Set(['HTTP_CLOSED'])
 
-/** A request that no answer, or no whole answer, came to. */
+/** A request that got no answer, or an incomplete one. */
 export interface BrokenRequest {
-  /** What was asked for, for the message: `s3://bucket/key`. */
+  /** The requested resource, for the message: `s3://bucket/key`. */
   readonly what: string
   /** `https://host:port`. */
   readonly origin: string
-  /** URL of the proxy on the way. */
+  /** URL of the proxy in between. */
   readonly proxy?: string | undefined
   /** Undefined: no answer began. */
   readonly receivedBytes: number | undefined
@@ -28,17 +28,17 @@ export interface BrokenRequest {
   readonly hints: ConnectionHints
 }
 
-/** What a user of this kind of source can do about a server that cannot be reached. */
+/** Hints for a server that cannot be reached, for one kind of source. */
 interface ConnectionHints {
-  /** Its certificate is of an authority that nobody here trusts. */
+  /** For a certificate signed by an untrusted authority. */
   readonly authority: string
-  /** Its host name is unknown. */
+  /** For an unknown host name. */
   readonly name: string
-  /** Nothing answers at that host. */
+  /** For a host where nothing answers. */
   readonly host?: string | undefined
 }
 
-/** Turns a failed connection into the failure a user meets. */
+/** Turns a failed connection into the failure shown to the user. */
 export function describeBrokenRequest(error: unknown, request: BrokenRequest): SourceFailure {
   const { what, receivedBytes, expectedBytes } = request
   const code = findCode(error)
@@ -69,7 +69,7 @@ interface Unreachable {
   readonly hint: string
 }
 
-/** Why nothing, or nothing more, comes from the server. */
+/** Explains why the server sends nothing, or nothing more. */
 function explainUnreachable(code: string, cause: string, request: BrokenRequest): Unreachable {
   const server = serverOf(request)
   const trust = explainTrust(code, request.hints)
@@ -84,7 +84,7 @@ function explainUnreachable(code: string, cause: string, request: BrokenRequest)
   if (code === 'HTTP_PROXY_REFUSED')
     return {
       problem: cause,
-      // Of a proxy, 5xx say that it could not get through just now.
+      // A 5xx from a proxy means that it could not get through just now.
       isTransient: /answered 5|closed/.test(cause),
       isAway: /answered 5|closed/.test(cause),
       hint: 'check HTTPS_PROXY and its password; NO_PROXY lists the hosts that are reached without it',
@@ -108,7 +108,7 @@ function serverOf({ origin, proxy }: BrokenRequest): string {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** What is wrong when a server does not prove who it is; undefined for any other failure. */
+/** Explains why a server's identity could not be verified; undefined for any other failure. */
 function explainTrust(
   code: string,
   hints: ConnectionHints,
@@ -152,8 +152,8 @@ function findCode(error: unknown): string {
 }
 
 /**
- * How long a server asks not to be called again, ms, as its answer's `retry-after` says in seconds or as a date
- * (RFC 9110, 10.2.3). `nowMs`: Unix epoch.
+ * How long a server asks to be left alone, in ms: its answer's `retry-after`, in seconds or as a date (RFC 9110,
+ * 10.2.3). `nowMs`: Unix epoch.
  */
 export function readRetryAfterMs(answer: {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
@@ -166,7 +166,7 @@ export function readRetryAfterMs(answer: {
   return Number.isFinite(delayMs) && delayMs > 0 ? delayMs : undefined
 }
 
-/** A header's first value. */
+/** First value of a header. */
 export function headerText(value: string | readonly string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.[0]
 }

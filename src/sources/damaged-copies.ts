@@ -4,8 +4,8 @@ import type { RecordStore } from '../records/contract/record-store.js'
 const MAX_EVENTS = 1000
 
 /**
- * Ids of a dataset's copies that were found damaged and not repaired since: nobody reads from them. The history says
- * so, by the newest of `damaged` and `repaired` of each copy.
+ * Ids of a dataset's copies that are damaged and not repaired since; no node reads from them. The newest `damaged` or
+ * `repaired` entry in the history of each copy decides.
  */
 export async function findDamagedCopies(record: RecordStore, dataset: string): Promise<ReadonlySet<string>> {
   const kinds = ['damaged', 'repaired'] as const
@@ -19,7 +19,7 @@ export async function findDamagedCopies(record: RecordStore, dataset: string): P
   return damaged
 }
 
-/** Says in the history that a copy is damaged: it is no longer read from until it is repaired. */
+/** Records in the history that a copy is damaged: no node reads from it until it is repaired. */
 export async function markDamaged(
   record: RecordStore,
   copy: Pick<Copy, 'node' | 'dataset' | 'copyId'>,

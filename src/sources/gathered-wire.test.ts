@@ -8,7 +8,7 @@ import {
   readGathered,
 } from './gathered-wire.js'
 
-// What agents of other versions send and read: another form needs another WIRE_VERSION.
+// The format that agents of other versions send and read: changing it needs a new WIRE_VERSION.
 const OBJECTS = [
   { key: 'a/ü "1".bin', sizeBytes: 3, etag: 'e&1', versionId: null },
   { key: 'b', sizeBytes: 0, etag: null, versionId: 'v=2' },

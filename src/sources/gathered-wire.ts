@@ -3,22 +3,22 @@ import type { LengthPrefixedReader, PayloadSink } from '../frames/length-prefixe
 import type { ObjectFacts } from '../proof/object-facts.js'
 import { WIRE_VERSION, type WireObject } from './peer-wire.js'
 
-// Many small objects in one answer: a question of its own for each costs both nodes more than its bytes do.
+// Many small objects in one answer: a request for each would cost both nodes more than the bytes do.
 
 /** An object in such a question. */
 type NamedObject = Pick<WireObject, 'key' | 'sizeBytes' | 'etag' | 'versionId'>
 
-/** Such an answer: a frame for each object, with its bytes. Another version is refused. */
+/** Format of such an answer: a frame per object, with its bytes. Other versions are refused. */
 const GATHERED_WIRE: Wire = { mark: 'DSCG', version: 2 }
 
 /** The head of an object's frame. */
 export interface GatheredHead {
-  /** As of an answer to a question for it alone. */
+  /** The status that a request for this object alone would get. */
   readonly status: number
   readonly facts?: ObjectFacts
   /** As in `DIGEST_HEADER`. */
   readonly digest?: string
-  /** As `PROVEN_HEADER` says. */
+  /** As in `PROVEN_HEADER`. */
   readonly isProven?: true
 }
 
@@ -28,12 +28,12 @@ export function formatObjectsUrl(dataset: string, source: string, queries: reado
   return `${path}?source=${encodeURIComponent(source)}&${queries.join('&')}`
 }
 
-/** The piece of the query that names one object. */
+/** The part of the query that names one object. */
 export function formatObjectQuery({ key, sizeBytes, etag, versionId }: NamedObject): string {
   return `object=${encodeURIComponent(JSON.stringify([key, sizeBytes, etag, versionId]))}`
 }
 
-/** Reads what `formatObjectsUrl` wrote; undefined when a field is missing or none of its kind. */
+/** Reads what `formatObjectsUrl` wrote; undefined when a field is missing or of the wrong kind. */
 export function parseObjectsQuery(dataset: string, query: URLSearchParams): WireObject[] | undefined {
   const source = query.get('source')
   const named = query.getAll('object').map(parseObject)
@@ -51,12 +51,12 @@ function parseObject(text: string): NamedObject | undefined {
   return { key, sizeBytes, etag, versionId }
 }
 
-/** What comes before the bytes of an object. */
+/** Formats the head that precedes an object's bytes. */
 export function formatGatheredHead(head: GatheredHead, lengthBytes: number): Buffer {
   return formatFrameStart(GATHERED_WIRE, head, lengthBytes)
 }
 
-/** Takes the objects out of such an answer as its bytes are pushed, one after the other. */
+/** Extracts the objects from such an answer as its bytes are pushed, one after the other. */
 export function readGathered(
   onBegin: (head: GatheredHead, lengthBytes: number) => PayloadSink,
 ): LengthPrefixedReader<GatheredHead> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatPartDigest, parsePartDigest } from './peer-wire.js'
 
-// What agents of other versions send and read: another form needs another WIRE_VERSION.
+// The format that agents of other versions send and read: changing it needs a new WIRE_VERSION.
 const PART = { offset: 16_777_216, length: 5, digest: 'sha256:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=' }
 const HEADER = '16777216+5 sha256:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ='
 

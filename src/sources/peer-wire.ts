@@ -1,37 +1,39 @@
 import type { ObjectFacts, SourceChecksum } from '../proof/object-facts.js'
 import type { InspectRequest } from './source.js'
 
-/** Version of what agents say to each other; it begins every path. A change of meaning needs a new one. */
+/** Version of the protocol between agents; every path begins with it. Raise it when a meaning changes. */
 export const WIRE_VERSION = 'v1'
 
-/** Answer header: what is known of an object's checksums, as JSON. */
+/** Answer header: the known checksums of an object, as JSON. */
 export const FACTS_HEADER = 'x-dsc-facts'
 /**
- * Answer header: digest of the part (or of the object, where it is one part) that the range lies in, with its place:
+ * Answer header: digest and place of the part that contains the range (or of the object, if it is one part):
  * `<offset>+<length> <algorithm>:<base64>`.
  */
 export const DIGEST_HEADER = 'x-dsc-digest'
 /**
- * Answer header beside the digest: this node has proven the whole object, so that bytes with the digest are the
- * source's. Without it the digest only says what this node has received so far.
+ * Answer header beside the digest: this node has verified the whole object, so bytes with the digest are the source's.
+ * Without it the digest only covers what this node has received so far.
  */
 export const PROVEN_HEADER = 'x-dsc-proven'
-/** Answer header of every agent: its node, so that a wrong address is noticed. */
+/** Answer header of every agent: the name of its node, so that a wrong address is noticed. */
 export const NODE_HEADER = 'x-dsc-node'
 
 /**
- * Header of a question for an object: whoever asks does not wait for it. Without it a node that is staging holds the
- * question until it has the object.
+ * Request header for an object: the client does not want to wait. Without it a node that is staging holds the request
+ * until it has the object.
  */
 export const NO_WAIT_HEADER = 'x-dsc-no-wait'
 
-/** Header of a question that is held: its `Urgency` where it is asked. Without it the object is fetched in its turn. */
+/**
+ * Header of a request that is held: its `Urgency` on the requesting node. Without it the object is fetched in its turn.
+ */
 export const URGENCY_HEADER = 'x-dsc-urgency'
 
-/** Names an object by its content: any copy that has the same may serve it. */
+/** Identifies an object by its content: any copy with the same content may serve it. */
 export interface WireObject {
   readonly dataset: string
-  /** URL of the source that the copy was made from. */
+  /** URL of the source of the copy. */
   readonly source: string
   readonly key: string
   readonly sizeBytes: number
@@ -39,7 +41,7 @@ export interface WireObject {
   readonly versionId: string | null
 }
 
-/** Path and query of an object. The server looks its fields up in a manifest; none of them ever becomes a path. */
+/** Path and query of an object. The server looks its fields up in a manifest; no field ever becomes a path. */
 export function formatObjectUrl(
   dataset: string,
   source: string,
@@ -65,22 +67,22 @@ export function parseObjectQuery(dataset: string, query: URLSearchParams): WireO
   }
 }
 
-/** Path of the manifest of a ready copy, one SQLite file. */
+/** Path of a ready copy's manifest, a single SQLite file. */
 export function formatManifestUrl(copyId: string): string {
   return `/${WIRE_VERSION}/copies/${encodeURIComponent(copyId)}/manifest`
 }
 
-/** Path that a whole dataset of a node is used at in place (`dsc prepare --remote`). */
+/** Path for using a node's whole dataset in place (`dsc prepare --remote`). */
 export function formatRemoteUrl(dataset: string): string {
   return `/${WIRE_VERSION}/datasets/${encodeURIComponent(dataset)}/`
 }
 
-/** What a node's answer says of the object beside its bytes; undefined when it says nothing. Throws as `requireFacts`. */
+/** Reads the facts about an object from a node's answer header; undefined without one. Throws as `requireFacts`. */
 export function parseFacts(header: string | string[] | undefined): ObjectFacts | undefined {
   return typeof header === 'string' ? requireFacts(JSON.parse(header)) : undefined
 }
 
-/** Throws for what is no facts: a node is not believed that the rest of dsc could not read. */
+/** Throws for invalid facts: dsc trusts no node whose facts the rest of dsc could not read. */
 export function requireFacts(raw: unknown): ObjectFacts {
   const { checksums, uploadPartBytes, isEtagMd5 } = (raw ?? {}) as Partial<ObjectFacts>
   const isSize = uploadPartBytes === null || (Number.isSafeInteger(uploadPartBytes) && uploadPartBytes! > 0)
@@ -101,7 +103,7 @@ export interface PartDigest {
   readonly digest: string
 }
 
-/** A part and its digest as a header of a node's answer. */
+/** Formats a part and its digest as a header of a node's answer. */
 export function formatPartDigest({ offset, length, digest }: PartDigest): string {
   return `${offset}+${length} ${digest}`
 }

@@ -1,18 +1,18 @@
 import type { FailureCode } from '../failure/dsc-error.js'
 
-/** What decides whether and when a failed attempt is repeated. */
+/** The facts that decide whether and when to retry a failed attempt. */
 export interface FailedAttempt {
   readonly code: FailureCode
   readonly isTransient: boolean
-  /** Nobody answers: time is what counts, not attempts. */
+  /** The source does not answer at all: then time counts, not attempts. */
   readonly isAway: boolean
-  /** The source's own wish, ms. */
+  /** The pause that the source asked for, in ms. */
   readonly retryAfterMs: number | undefined
-  /** Attempts made since bytes came last, 1 or more. */
+  /** Attempts since the last bytes arrived, 1 or more. */
   readonly attempts: number
-  /** Since then, ms, without the time that the source asked for. */
+  /** Time since then, in ms, without the pauses that the source asked for. */
   readonly elapsedMs: number
-  /** How long a source that does not answer, or answers nothing of use, is tried for, ms. */
+  /** How long to keep trying a source that does not answer, or answers nothing of use, in ms. */
   readonly patienceMs: number
   /** 0 to 1. */
   readonly random: number
@@ -20,12 +20,12 @@ export interface FailedAttempt {
 
 const BASE_DELAY_MS = 100
 const MAX_DELAY_MS = 10_000
-/** How long a source is tried for unless DSC_RETRY_FOR says otherwise: a store restarts, a name server fails over. */
+/** How long to keep trying a source unless DSC_RETRY_FOR says otherwise: a store restarts, a name server fails over. */
 export const DEFAULT_PATIENCE_MS = 300_000
-/** The longest that a source may ask to be left alone: rate limits are of minutes, quotas of an hour. */
+/** The longest pause that a source may ask for: rate limits last minutes, quotas an hour. */
 export const MAX_RETRY_AFTER_MS = 3_600_000
 const DEFAULT_ATTEMPTS = 8
-/** A stall costs its whole timeout, and bytes that stay wrong are not cured by asking often. */
+/** A stall costs its whole timeout, and asking often does not cure bytes that stay wrong. */
 const ATTEMPTS: Partial<Record<FailureCode, number>> = {
   SOURCE_STALLED: 12,
   CHECKSUM_MISMATCH: 4,
@@ -33,14 +33,14 @@ const ATTEMPTS: Partial<Record<FailureCode, number>> = {
   SOURCE_THROTTLED: 12,
 }
 
-/** How often a failure is tried before giving up; undefined: as often as `patienceMs` lasts. The first attempt counts. */
+/** Number of attempts before giving up, including the first; undefined: as many as fit into `patienceMs`. */
 export function countAttempts({ code, isAway }: Pick<FailedAttempt, 'code' | 'isAway'>): number | undefined {
   return isAway ? undefined : (ATTEMPTS[code] ?? DEFAULT_ATTEMPTS)
 }
 
 /**
- * The pause before the next attempt in ms, or undefined to give up. Full-jitter exponential backoff from 100 ms
- * to 10 s; a Retry-After of the source is waited out in full, plus jitter.
+ * The pause before the next attempt in ms, or undefined to give up. Full-jitter exponential backoff from 100 ms to 10
+ * s; waits out a Retry-After of the source in full, plus jitter.
  */
 export function planRetry(failed: FailedAttempt): number | undefined {
   const { attempts, retryAfterMs = 0 } = failed

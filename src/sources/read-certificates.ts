@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { DscError } from '../failure/dsc-error.js'
 
-/** Reads a file of certificates (PEM) that servers' own must be signed by. Rejects with CONFIG_INVALID where it is none. */
+/**
+ * Reads a file of certificates (PEM) that servers' own must be signed by. Rejects with CONFIG_INVALID if it holds no
+ * certificates.
+ */
 export async function readCertificates(
   file: string,
   { of, hint }: { readonly of: string; readonly hint: string },
@@ -12,7 +15,7 @@ export async function readCertificates(
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw fail(`cannot be read: ${error.message}`, error)
   })
-  // What has no certificate in it at all is otherwise taken for an empty list.
+  // Without this check, a file without any certificate would pass as an empty list.
   if (!text.includes('-----BEGIN '))
     throw fail('are none: expected PEM, found no -----BEGIN CERTIFICATE-----')
   try {
@@ -23,7 +26,7 @@ export async function readCertificates(
   return text
 }
 
-/** The certificates that Python's web clients would trust here, PEM; undefined: nobody named a file. */
+/** The certificates (PEM) that Python's web clients would trust on this node; undefined if no file is configured. */
 export async function readWebAuthorities(): Promise<string | undefined> {
   const file = process.env.REQUESTS_CA_BUNDLE || process.env.SSL_CERT_FILE
   if (!file) return undefined

@@ -6,19 +6,19 @@ import { log } from '../log/log.js'
 import { parseDuration } from '../model/duration.js'
 import { countAttempts, DEFAULT_PATIENCE_MS, planRetry } from './plan-retry.js'
 
-/** Hears of each failure before it is tried again: at most `attemptsLeft` times more, undefined: for some minutes. */
+/** Called with each failure before the next attempt; `attemptsLeft` more at most, undefined: for some minutes. */
 export type OnRetry = (failure: SourceFailure, attemptsLeft: number | undefined) => void
 
 /**
- * Repeats `attempt` while its failure is transient and the retry plan allows; then throws the last failure. Attempts and
- * their time count anew when bytes have come.
+ * Repeats `attempt` while its failure is transient and the retry plan allows; then throws the last failure. New bytes
+ * reset the count of attempts and their time.
  */
 export async function withRetries<Value>(
   attempt: () => Promise<Value>,
   options: {
     readonly signal?: AbortSignal | undefined
     readonly onRetry?: OnRetry | undefined
-    /** Bytes that have come and are kept. Absent: an attempt brings all or nothing. */
+    /** Bytes received and kept so far. Absent: an attempt yields all or nothing. */
     readonly keptBytes?: () => number
   } = {},
 ): Promise<Value> {

@@ -10,7 +10,7 @@ export interface ContractSource {
   remove(key: string): Promise<void>
   /** The server's answers are not well-formed for some keys. */
   readonly hasBrokenXml?: boolean
-  /** What was listed can be read for ever, whatever becomes of the source. */
+  /** Whether listed objects stay readable for ever, even if the source changes. */
   readonly keepsVersions?: boolean
   close(): Promise<void>
 }
@@ -20,7 +20,7 @@ const KEYS = ['a', 'a-b', 'a.d/x', 'ab/b', 'ab/b c/ü+%2F?#.txt', 'b', 'é/日�
 /** Keys that need escaping in XML, which s3rver does twice. */
 const XML_KEYS = ['x&y.txt', "x'y<z>.txt"]
 
-/** What every adapter of the source port does. `open` gives an empty source. */
+/** Tests the contract of every adapter of the source port. `open` returns an empty source. */
 export function testSourceContract(name: string, open: () => Promise<ContractSource>): void {
   describe(`a source of kind ${name}`, () => {
     let bench: ContractSource

@@ -16,16 +16,16 @@ const MAX_REMEMBERED = 256
 const MAX_ERROR_BODY_BYTES = 16_384
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** The headers that a server is sent to let this caller in; none: nobody in particular. */
+/** Headers that authorize this caller; none: anonymous. */
 export type Authorize = () => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>
 
-/** What web servers are asked with. */
+/** Settings for requests to web servers. */
 export interface WebClientOptions {
-  /** Most connections to one server. */
+  /** Maximum connections to one server. */
   readonly connections: number
-  /** Certificates that servers' own must be signed by, PEM; undefined = those that Node.js trusts. */
+  /** Certificates (PEM) that must have signed servers' own; undefined = those that Node.js trusts. */
   readonly ca: string | undefined
-  /** For the server that a request begins at, never for one that it is led to. */
+  /** For the first server of a request only, never for one that it redirects to. */
   readonly authorize: Authorize
 }
 
@@ -39,7 +39,7 @@ export interface Hop {
   readonly proxy: HttpProxy | undefined
 }
 
-/** An answer that leads elsewhere: thrown by who asks, and followed. */
+/** A redirect: thrown by the request, then followed. */
 class Redirect extends SourceFailure {
   readonly location: string
 
@@ -52,21 +52,21 @@ class Redirect extends SourceFailure {
   }
 }
 
-/** Where an answer leads; undefined: it is one itself. */
+/** The redirect in an answer; undefined: it is the final answer. */
 export function findRedirect(what: string, status: number, headers: Headers): Redirect | undefined {
   return REDIRECTS.has(status) && headers.location !== undefined
     ? new Redirect(what, headers.location)
     : undefined
 }
 
-/** A question that is answered by one text. */
+/** A request that is answered by a text. */
 interface WebQuestion extends Pick<ListOptions, 'onRetry' | 'stallTimeoutMs' | 'signal'> {
-  /** What is asked for, for messages. */
+  /** The requested resource, for messages. */
   readonly what: string
   readonly dialect: Omit<AnswerDialect, 'readFacts'>
 }
 
-/** Keep-alive connections to the servers that URLs lead to. What a server redirects to is remembered while it works. */
+/** Keep-alive connections to the servers of URLs. The target of a redirect is remembered while it works. */
 export class WebClient {
   readonly #options: WebClientOptions
   readonly #servers = new Map<string, { readonly pool: HttpPool; readonly proxy: HttpProxy | undefined }>()
@@ -76,7 +76,7 @@ export class WebClient {
     this.#options = options
   }
 
-  /** Asks at `start`, and wherever the Redirect leads that `ask` throws. */
+  /** Asks at `start`, and follows each Redirect that `ask` throws. */
   async follow<Value>(start: string, ask: (hop: Hop) => Promise<Value>): Promise<Value> {
     const remembered = this.#led.get(start)
     if (remembered !== undefined) {
@@ -84,7 +84,7 @@ export class WebClient {
         return await ask(await this.#hopTo(remembered, start))
       } catch (error) {
         this.#led.delete(start)
-        // A signed URL that has run out: another is asked for where it came from.
+        // A signed URL has expired: ask its origin for a new one.
         if (!isDscError(error, 'SOURCE_DENIED', 'SOURCE_NOT_FOUND')) throw error
       }
     }
@@ -107,8 +107,8 @@ export class WebClient {
   }
 
   /**
-   * Reads the head of an answer, with retries. Of a URL that is signed for GET, and of a server that refuses HEAD or does
-   * not tell the length, the head of an answer to GET; its body is not read.
+   * Reads the head of an answer, with retries. For a URL signed for GET, and a server that refuses HEAD or does not
+   * give the length, it sends a GET and does not read the body.
    */
   async readHead(start: string, question: WebQuestion): Promise<Headers> {
     const read = (method: 'GET' | 'HEAD') =>
@@ -128,7 +128,7 @@ export class WebClient {
     return (await read('GET')).headers
   }
 
-  /** Ends all connections; requests that run or wait fail. */
+  /** Closes all connections; running and waiting requests fail. */
   close(): void {
     for (const { pool } of this.#servers.values()) pool.close()
   }
@@ -152,7 +152,7 @@ export class WebClient {
   }
 }
 
-/** The URL that a redirect names. What was encrypted stays so. */
+/** The URL of a redirect. An encrypted connection stays encrypted. */
 function leadOn(from: string, redirect: Redirect): string {
   const to = URL.parse(redirect.location, from)
   const isUsable = to?.protocol === 'https:' || (to?.protocol === 'http:' && from.startsWith('http:'))
@@ -172,7 +172,7 @@ function isTransient(error: unknown): boolean {
   return error instanceof SourceFailure && error.isTransient
 }
 
-/** Asks once for the first byte and hangs up; `content-length` is then that of the whole. */
+/** Requests the first byte and closes the connection; `content-length` is then that of the whole. */
 function askForHead(hop: Hop, question: WebQuestion): Promise<Pick<Answer, 'headers'>> {
   const { what, dialect, signal, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = question
   const { pool, origin, path, proxy } = hop
@@ -218,7 +218,7 @@ function askForHead(hop: Hop, question: WebQuestion): Promise<Pick<Answer, 'head
   })
 }
 
-/** Asks once, at one server. */
+/** Sends one request to one server. */
 async function ask(method: 'GET' | 'HEAD', hop: Hop, question: WebQuestion): Promise<Answer> {
   const { what, dialect, signal, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = question
   const { pool, origin, path, headers, proxy } = hop

@@ -3,27 +3,27 @@ import { type AnswerDialect, AnswerHandler } from './answer-handler.js'
 import type { Fetcher, FetchRequest, InspectRequest } from './source.js'
 import { findRedirect, type Hop, WebClient, type WebClientOptions } from './web-client.js'
 
-/** Beginning of the etag of an object whose server gives it none. */
+/** Prefix of the etag of an object whose server sends none. */
 export const UNTOLD = 'untold-'
 
-/** What a kind of web source has of its own. */
+/** The properties of one kind of web source. */
 interface WebProtocol {
-  /** The URL of an object, and what it is called in messages. */
+  /** The URL of an object, and its name in messages. */
   locate(object: Pick<FetchRequest, 'key' | 'versionId'>): { readonly url: string; readonly what: string }
   readonly dialect: Omit<AnswerDialect, 'readFacts'>
-  /** Whether the servers are known to answer ranges; else one is asked for first. */
+  /** Whether the servers are known to support ranges; else a range is tested first. */
   readonly hasRanges: boolean
-  /** Whether an object's etag is what the server would answer with. */
+  /** Whether an object's etag is the one that the server would send. */
   readonly hasEtags: boolean
 }
 
-/** Reads objects that web servers give under URLs, also where these lead to other servers. */
+/** Reads objects that web servers offer under URLs, and follows redirects to other servers. */
 export class WebFetcher implements Fetcher {
   readonly #protocol: WebProtocol
   readonly #client: WebClient
-  /** Whether a server answers with the whole object when a part is asked for, by the origin of its URLs. */
+  /** Whether a server answers a request for a part with the whole object, by origin of its URLs. */
   readonly #ignoresRanges = new Map<string, boolean>()
-  /** Servers seen to send strong etags: the only ones that `If-Range` may carry (RFC 9110, 13.1.5). */
+  /** Servers seen to send strong etags: only these may go into `If-Range` (RFC 9110, 13.1.5). */
   readonly #strong = new Set<string>()
 
   constructor(protocol: WebProtocol, options: WebClientOptions) {
@@ -64,7 +64,7 @@ export class WebFetcher implements Fetcher {
     const { hasEtags, dialect } = this.#protocol
     const { offset, length, sizeBytes, stallTimeoutMs } = request
     const isWhole = offset === 0 && length === sizeBytes
-    // Of a file that is proven by what was listed, the server may call it what it likes.
+    // If the listed checksum verifies a file, the server's etag does not matter.
     const etag = hasEtags && !request.checksum && !request.etag?.startsWith(UNTOLD) ? request.etag : null
     const headers = {
       ...hop.headers,
@@ -97,7 +97,7 @@ export class WebFetcher implements Fetcher {
   }
 }
 
-/** What was listed counts: web servers say nothing of their own that would prove bytes. */
+/** Uses the listed checksum: web servers send nothing that could verify bytes. */
 function factsOf({ checksum }: Pick<FetchRequest, 'checksum'>): ObjectFacts {
   return {
     checksums: checksum ? [{ ...checksum, isComposite: false }] : [],

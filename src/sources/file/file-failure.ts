@@ -1,6 +1,6 @@
 import { SourceFailure } from '../../failure/source-failure.js'
 
-/** Turns a failure of the file system into the failure a user meets; anything else comes back as it is. */
+/** Turns a file system failure into the failure shown to the user; returns anything else unchanged. */
 export function describeFileError(error: unknown, what: string): unknown {
   const code = (error as NodeJS.ErrnoException).code
   if (code === 'ENOENT' || code === 'ENOTDIR')

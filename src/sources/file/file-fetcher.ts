@@ -12,7 +12,7 @@ const READ_BYTES = 512 * 1024
 /** A file system keeps no checksum. */
 const NO_FACTS: ObjectFacts = { checksums: [], uploadPartBytes: null, isEtagMd5: false }
 
-/** Opens a fetcher for the directory that is the location. */
+/** Opens a fetcher for the directory given as location. */
 export const openFileFetcher: OpenFetcher = ({ location }) => new FileFetcher(location as string)
 
 /** Reads files of a directory. */
@@ -43,7 +43,7 @@ export class FileFetcher implements Fetcher {
   async close(): Promise<void> {}
 }
 
-/** Changes whenever size or modification time does; never looks like an MD5. */
+/** Changes whenever size or modification time changes; never looks like an MD5. */
 export function fileEtag(stats: { size: number; mtimeMs: number }): string {
   return `file-${createHash('sha256').update(`${stats.size}:${stats.mtimeMs}`).digest('hex').slice(0, 32)}`
 }
@@ -51,7 +51,7 @@ export function fileEtag(stats: { size: number; mtimeMs: number }): string {
 async function openInside(directory: string, key: string, what: string): Promise<FileHandle> {
   try {
     const root = await realpath(directory.replace(/(?<=.)\/+$/, ''))
-    // One file that is a source by itself.
+    // The source is a single file.
     if (key === basename(directory) && !(await stat(root)).isDirectory())
       return await open(root, constants.O_RDONLY | constants.O_NOFOLLOW)
     const target = await realpath(join(root, key))

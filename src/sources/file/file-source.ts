@@ -52,9 +52,9 @@ export function openFileSource(dataset: Dataset): Source {
 
 interface WalkedFolder {
   readonly directory: string
-  /** What the keys of the files in it begin with. */
+  /** Prefix of the keys of the files in this folder. */
   readonly prefix: string
-  /** The real directories on the way, against cycles. */
+  /** Real paths of the directories above, to detect cycles. */
   readonly above: ReadonlySet<string>
   readonly onLeftOut: ListOptions['onLeftOut']
 }
@@ -96,7 +96,7 @@ async function* walk(root: string, folder: WalkedFolder): AsyncGenerator<ListedO
   }
 }
 
-/** Why a link is not followed; undefined: it is. */
+/** Reason for not following a link; undefined if it is followed. */
 function leftOutBecause(
   target: string | undefined,
   root: string,
@@ -107,7 +107,7 @@ function leftOutBecause(
   return above.has(target) ? 'the link leads to a folder that it is in' : undefined
 }
 
-/** Names that are no UTF-8 come with a sign in the place of each wrong byte, and lead to nothing. */
+/** Names that are not UTF-8 are listed with a replacement character for each invalid byte, and lead to no file. */
 async function describeFound(path: string, key: string): Promise<ListedObject> {
   try {
     return describeFile(key, await stat(path))

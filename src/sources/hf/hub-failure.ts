@@ -12,7 +12,7 @@ interface Meaning {
   readonly isAway?: boolean
 }
 
-/** What a hub's refusals mean, for a repository whose page is `page`. */
+/** Interprets a hub's refusals, for a repository whose page is `page`. */
 export function speakHub(page: string): Omit<AnswerDialect, 'readFacts'> {
   return {
     describeAnswer: (answer) => describeAnswer(answer, page),
@@ -41,7 +41,7 @@ function describeAnswer(answer: RefusedAnswer, page: string): SourceFailure {
   })
 }
 
-/** The words are those of huggingface_hub's `hf_raise_for_status`. */
+/** The wording follows huggingface_hub's `hf_raise_for_status`. */
 function interpret(
   status: number,
   word: string,
@@ -76,7 +76,7 @@ function interpret(
       hint: 'hf auth login anew, or unset HF_TOKEN: what is public needs none, but no wrong one either',
       ...isFinal,
     }
-  // The hub hides what a caller may not see: without a token it answers 401 for names that do not exist.
+  // The hub hides repositories the caller may not see: without a token it answers 401 for names that do not exist.
   if (word === 'RepoNotFound' || status === 401 || (status === 404 && word === ''))
     return {
       code: status === 401 && word !== 'RepoNotFound' ? 'SOURCE_DENIED' : 'SOURCE_NOT_FOUND',
@@ -120,7 +120,10 @@ function interpretStatus(status: number): Meaning {
   }
 }
 
-/** `ratelimit: "api";r=0;t=55`: requests that are left, and seconds until there are more (draft-ietf-httpapi-ratelimit-headers). */
+/**
+ * `ratelimit: "api";r=0;t=55`: requests left, and seconds until the limit resets
+ * (draft-ietf-httpapi-ratelimit-headers).
+ */
 function readRateLimitMs({ ratelimit }: Headers): number | undefined {
   const seconds = /;\s*t=(\d+)/.exec(ratelimit ?? '')?.[1]
   return seconds === undefined ? undefined : Number(seconds) * 1000

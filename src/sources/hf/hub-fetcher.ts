@@ -5,12 +5,12 @@ import { WebFetcher } from '../web-fetcher.js'
 import { speakHub } from './hub-failure.js'
 import { filePath, pagePath } from './hub-paths.js'
 
-/** Where a repository is. Plain data, so that a worker can have it. */
+/** Location of a repository. Plain data, so that it can be passed to a worker. */
 export interface HubLocation {
-  /** `https://host[/path]`, without slash at its end. */
+  /** `https://host[/path]`, without a trailing slash. */
   readonly endpoint: string
   readonly url: HubUrl
-  /** Certificates that the server's own must be signed by, PEM; undefined = those that Node.js trusts. */
+  /** Certificates (PEM) that must have signed the server's own; undefined = those that Node.js trusts. */
   readonly ca: string | undefined
 }
 
@@ -24,7 +24,7 @@ export const openHubFetcher: OpenFetcher = ({ location, ask, connections }) => {
   return createHubFetcher(location as HubLocation, authorize, connections)
 }
 
-/** A reader of a repository's files: by the commit they were listed at, so that they cannot change meanwhile. */
+/** Reads a repository's files at the commit they were listed at, so that they cannot change in between. */
 export function createHubFetcher(
   { endpoint, url, ca }: HubLocation,
   authorize: Authorize,
@@ -35,7 +35,7 @@ export function createHubFetcher(
     url: `${endpoint}${filePath(url, versionId ?? url.revision, url.folder + key)}`,
     what: `hf:/${pagePath(url)}/${url.folder}${key}`,
   })
-  // Where large files are kept, etags are of that place and not the hub's.
+  // The etags of large files come from the server that stores them, not from the hub.
   const protocol = { locate, dialect, hasRanges: true, hasEtags: false }
   return new WebFetcher(protocol, { connections, ca, authorize })
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Where the hub's own clients keep what they have downloaded: HF_HUB_CACHE, else `hub` in HF_HOME. Source:
- * huggingface_hub, `constants.py`.
+ * Where the hub's own clients keep their downloads: HF_HUB_CACHE, else `hub` in HF_HOME. Source: huggingface_hub,
+ * `constants.py`.
  */
 export function findHubCache(environment: Environment, homeDirectory: string): string {
   return (
@@ -14,7 +14,7 @@ export function findHubCache(environment: Environment, homeDirectory: string): s
   )
 }
 
-/** The folder of the hub's own clients. */
+/** The home folder of the hub's own clients. */
 export function findHubHome(environment: Environment, homeDirectory: string): string {
   if (environment.HF_HOME) return environment.HF_HOME
   return join(environment.XDG_CACHE_HOME || join(homeDirectory, '.cache'), 'huggingface')

@@ -6,9 +6,9 @@ import { findHubHome } from './hub-home.js'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The token that the hub's own clients would send, found where they look: HF_TOKEN, else the file HF_TOKEN_PATH, else
- * `token` in HF_HOME (default `~/.cache/huggingface`), which `hf auth login` writes. Undefined: there is none. Rejects
- * with CONFIG_INVALID where a file that was named cannot be read.
+ * Finds the token that the hub's own clients would send: HF_TOKEN, else the file HF_TOKEN_PATH, else `token` in HF_HOME
+ * (default `~/.cache/huggingface`), which `hf auth login` writes. Undefined if no token is found. Rejects with
+ * CONFIG_INVALID when a file that was named cannot be read.
  * Source: huggingface_hub, `utils/_auth.py` and `constants.py`.
  */
 export async function findHubToken(

@@ -8,14 +8,14 @@ import { speakHub } from './hub-failure.js'
 import { apiPath, pagePath } from './hub-paths.js'
 import { findNextPage } from './next-page.js'
 
-/** A file or folder of a repository, as `GET /api/…/tree/…` gives it. */
+/** A file or folder of a repository, as returned by `GET /api/…/tree/…`. */
 interface TreeEntry {
   readonly type: string
   readonly path: string
   readonly size: number
-  /** Git's name of the content; of a large file, of the pointer to it. */
+  /** Git's object id of the content; for a large file, of its pointer. */
   readonly oid: string
-  /** Of a file that is kept beside the repository: SHA-256 of the content, hexadecimal. */
+  /** For a file stored outside the repository: SHA-256 of the content, hexadecimal. */
   readonly lfs?: { readonly oid: string; readonly size: number }
 }
 
@@ -30,10 +30,10 @@ interface ListedRepository {
 }
 
 /**
- * Lists a folder of a repository: first asks which commit the revision is, then for that commit's files, so that all
- * pages are of one state. Each object's version is the commit, its checksum what the hub has of its content. Servers that
- * list one folder only, whatever they are asked for, are asked for each; what the hub names among the commit's files and
- * does not list fails the listing.
+ * Lists a folder of a repository: first resolves the revision to a commit, then lists that commit's files, so that all
+ * pages show one state. Each object's version is the commit; its checksum is the hub's checksum of the content. Servers
+ * that only ever list a single folder are asked for each folder. The listing fails if it misses a file that the hub
+ * names in the commit.
  * Source: the hub's API, huggingface.co/docs/hub/api; huggingface_hub's `HfApi.list_repo_tree`.
  */
 export async function* listRepository(
@@ -75,7 +75,7 @@ export async function* listRepository(
     )
 }
 
-/** Asks for a listing page by page. */
+/** Requests a listing page by page. */
 async function* readPages(
   client: WebClient,
   first: string,
@@ -109,7 +109,7 @@ function followLink(
   }
 }
 
-/** The files of the commit as the hub names them beside it, as far as they are in the folder; some hubs name none. */
+/** The commit's files in the folder, as the hub names them along with the commit; some hubs name none. */
 function namedFiles(siblings: unknown, folder: string): Set<string> {
   const named = Array.isArray(siblings) ? siblings : []
   const paths = named.map((file: { readonly rfilename?: unknown } | null) => file?.rfilename)
@@ -180,12 +180,12 @@ function incomplete(what: string, problem: string): SourceFailure {
 }
 
 /**
- * Which folders of a repository have been listed. A hub lists all below a folder at once; some mirrors only what is
- * directly in it, and what is below its folders has to be asked for.
+ * Tracks which folders of a repository have been listed. A hub lists everything below a folder at once; some mirrors
+ * list only its direct entries, so that its subfolders need requests of their own.
  */
 class TreeFolders {
   readonly #files = new Set<string>()
-  /** Folders that hold something which was listed. */
+  /** Folders with at least one listed entry. */
   readonly #listed = new Set<string>()
   readonly #named: string[] = []
 
@@ -193,7 +193,7 @@ class TreeFolders {
     this.#named.push(path)
   }
 
-  /** False: it was listed before. */
+  /** Returns false if the file was listed before. */
   addFile(path: string): boolean {
     if (this.#files.has(path)) return false
     this.#files.add(path)
@@ -206,7 +206,7 @@ class TreeFolders {
     return true
   }
 
-  /** A folder that was named, and nothing of which was listed so far; it counts as listed from now on. */
+  /** A named folder without any listed entry so far; from now on it counts as listed. */
   takeUnlisted(): string | undefined {
     for (let folder = this.#named.pop(); folder !== undefined; folder = this.#named.pop()) {
       if (this.#listed.has(folder)) continue

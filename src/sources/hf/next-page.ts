@@ -1,7 +1,7 @@
-/** A link of an answer (RFC 8288): `<target>; rel="next"; …`. */
+/** A link in an answer (RFC 8288): `<target>; rel="next"; …`. */
 interface Link {
   readonly target: string
-  /** Names of what is there, lower case. */
+  /** Relation names, lower case. */
   readonly relations: readonly string[]
 }
 
@@ -9,10 +9,10 @@ const TARGET = /^\s*<([^>]*)>/
 const PARAMETER = /^\s*;\s*([^\s=;,]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;,"]*)))?/
 
 /**
- * The URL of the page that follows the one at `current`, of the hub at `endpoint`; undefined: that was the last. Mirrors
- * and proxies hand on the address that the hub behind them has for itself, with another scheme, host or folder: only its
- * path from `/api/` on and its query count, so that no other server is asked, or shown the token. Throws a RangeError at
- * a header that is not understood: it may have named a page.
+ * The URL of the page after `current`, on the hub at `endpoint`; undefined if `current` was the last. Mirrors and
+ * proxies pass on the hub's own address, with another scheme, host or folder: only its path from `/api/` on and its
+ * query count, so that no other server is asked or sees the token. Throws a RangeError for a header that cannot be
+ * parsed: it may have named a page.
  */
 export function findNextPage(
   link: string | undefined,

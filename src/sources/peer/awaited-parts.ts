@@ -4,21 +4,21 @@ import type { Peer } from './peer.js'
 
 type Range = Pick<FetchRequest, 'offset' | 'length'>
 
-/** A part that is asked for at other nodes. */
+/** A part requested from other nodes. */
 export interface Awaited {
   readonly path: string
   readonly part: Range
-  /** Of the next question. */
+  /** Urgency of the next request. */
   urgency: Urgency
-  /** Who has yet to fetch it, and holds a question; absent between two questions. */
+  /** The peer that still has to fetch it and holds a request; absent between two requests. */
   heldBy?: Peer | undefined
 }
 
-/** What is asked for at other nodes, so that it can be hurried. */
+/** The parts requested from other nodes, so that they can be hurried. */
 export class AwaitedParts {
   readonly #byKey = new Map<string, Set<Awaited>>()
 
-  /** From now on it can be hurried. */
+  /** Registers a part, so that it can be hurried. */
   note(key: string, awaited: Awaited): void {
     const all = this.#byKey.get(key) ?? new Set()
     this.#byKey.set(key, all.add(awaited))
@@ -30,7 +30,7 @@ export class AwaitedParts {
     if (all?.size === 0) this.#byKey.delete(key)
   }
 
-  /** Has the nodes that are asked for an object, or for what is in a range of it, fetch it next. */
+  /** Asks the nodes to fetch next an object, or the parts in a range of it. */
   hurry(key: string, range?: Range): void {
     for (const awaited of this.#byKey.get(key) ?? []) {
       const { part, path, heldBy, urgency } = awaited

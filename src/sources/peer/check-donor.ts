@@ -2,8 +2,8 @@ import { algorithmOf, createDigest, type Digest, formatDigest } from '../../proo
 import type { Peer, PeerRequest } from './peer.js'
 
 /**
- * Reads a range from a peer once more, into nothing, and compares it with the digest that the peer itself gives.
- * Resolves with what is wrong when the peer's bytes are not what it says: its file is damaged, not the way here.
+ * Reads a range from a peer once more, discards it, and compares it with the peer's own digest. Resolves with a
+ * description when they differ: then the peer's file is damaged, not the connection.
  */
 export async function checkDonor(
   peer: Peer,

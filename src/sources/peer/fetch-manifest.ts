@@ -13,8 +13,8 @@ const PAGE_OBJECTS = 1000
 const STALL_TIMEOUT_MS = 15_000
 
 /**
- * Lists what a peer's copy holds, from its manifest, fetched as one file into `scratch`. Rejects when the peer does
- * not answer well; nothing was listed then.
+ * Lists a peer's copy from its manifest, fetched as one file into `scratch`. Rejects, before it lists anything, when
+ * the peer does not answer properly.
  */
 export async function* listPeerManifest(options: {
   readonly url: string
@@ -55,7 +55,7 @@ async function download(options: Parameters<typeof listPeerManifest>[0], path: s
     answer.destroy()
     throw new Error(`answered ${answer.statusCode}`)
   }
-  const file = createWriteStream(path, { flags: 'wx' }) // through no link that somebody may have put there
+  const file = createWriteStream(path, { flags: 'wx' }) // never through a link planted there
   await pipeline(answer, file)
   if (file.bytesWritten !== Number(answer.headers['content-length'])) throw new Error('sent half a manifest')
 }

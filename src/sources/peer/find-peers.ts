@@ -5,7 +5,7 @@ import { rankPeers } from '../../policy/placement.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { findDamagedCopies } from '../damaged-copies.js'
 
-/** A ready copy of the dataset on another node whose agent answers. */
+/** A ready copy of the dataset on another node with a running agent. */
 export interface PeerCopy {
   readonly node: string
   readonly url: string
@@ -13,17 +13,17 @@ export interface PeerCopy {
   readonly transfers: number
 }
 
-/** Asked in turn; more would only delay falling back to the source. */
+/** Peers asked in turn; more would only delay the fallback to the source. */
 export const MAX_PEERS = 4
 
-/** Whose copies are looked for, and by which node. */
+/** The dataset whose copies to find, and the node that asks. */
 export interface PeerSearch {
   readonly record: RecordStore
   readonly node: string
   readonly dataset: Dataset
 }
 
-/** Finds copies of this version, stripes among them: the manifest of each names all objects. */
+/** Finds copies of this version, including stripes: the manifest of each names all objects. */
 export async function findListers(search: PeerSearch, version: string): Promise<readonly PeerCopy[]> {
   return (await findHolders(search, (copy) => copy.version === version)).slice(0, MAX_PEERS)
 }

@@ -5,15 +5,15 @@ import { type KnownStaging, mayHave } from './may-have.js'
 import type { Stager } from './plan-providers.js'
 
 /**
- * A stager renews its lease every second; one that was silent for so long is not waited for, ms. With all processors
- * busy renewals come 10 s late, and whoever takes over a node's parts meanwhile reads the store once more. Whether a
- * node is there at all its connections say sooner.
+ * Silence after which a stager is no longer waited for, in ms. A stager renews its lease every second; with all
+ * processors busy renewals come 10 s late, and taking over its parts too early means reading the store once more.
+ * Connections tell sooner whether the node is up at all.
  */
 const SILENT_STAGER_MS = 30_000
 
 /**
- * Finds the nodes that stage whole copies of the dataset just now, or have given up, and have an agent; this node
- * among them with the URL `''` if others can ask it. `invited`: nodes that were told to begin together with it.
+ * Finds the nodes with an agent that are staging whole copies of the dataset or have given up, including this node with
+ * the URL `''` if others can reach it. `invited`: nodes told to begin together with it.
  */
 export async function findStagers(
   { record, node, dataset }: PeerSearch,

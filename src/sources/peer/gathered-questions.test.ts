@@ -20,13 +20,13 @@ function bytesOf(key: string): string {
   return key.padEnd(10, '.')
 }
 
-/** The bytes of an object with their head. */
+/** An object's bytes with their head. */
 function framed(key: string): Buffer {
   const head = formatGatheredHead({ status: 200, digest: DIGEST, isProven: true }, 10)
   return Buffer.concat([head, Buffer.from(bytesOf(key))])
 }
 
-/** A node that answers questions for many objects by `answer`, and those for one. */
+/** Starts a node that answers requests for many objects by `answer`, and requests for one. */
 async function startGiver(
   t: TestContext,
   answer: (keys: readonly string[], response: ServerResponse) => void,
@@ -57,7 +57,7 @@ async function startGiver(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
 }
 
-/** Fetches all keys in one turn from the giver, and from a store where it cannot give. */
+/** Fetches all keys in one turn from the giver, and from a store where the giver fails. */
 async function fetchAll(
   t: TestContext,
   url: string,

@@ -4,12 +4,12 @@ import { formatObjectQuery, formatObjectsUrl, type GatheredHead, readGathered } 
 import { NODE_HEADER, parsePartDigest, requireFacts, URGENCY_HEADER, type WireObject } from '../peer-wire.js'
 import { ComingAnswer, isOk, NO_AGENT, type ObjectQuestion, type PeerAnswer } from './peer-answer.js'
 
-/** So many objects come over one connection at most: more would wait for each other while other connections are idle. */
+/** Maximum number of objects over one connection: more would wait for each other while other connections are idle. */
 const MAX_OBJECTS = 16
-/** An agent takes 16 KiB of head. */
+/** An agent accepts 16 KiB of head. */
 const MAX_QUERY_BYTES = 8 * 1024
 
-/** One of the questions that go together. */
+/** One of the requests sent together. */
 interface Gathered {
   readonly question: ObjectQuestion
   readonly object: WireObject
@@ -20,14 +20,14 @@ interface Gathered {
 
 interface GatheredOptions {
   readonly pool: HttpPool
-  /** Of every question. */
+  /** Headers sent with every request. */
   readonly headers: Readonly<Record<string, string>>
   readonly stallTimeoutMs: number
-  /** For an agent that knows no such questions. */
+  /** Fallback for an agent that does not support gathered requests. */
   readonly askAlone: (question: ObjectQuestion) => Promise<PeerAnswer>
 }
 
-/** Asks an agent in one request for all small objects that are asked for in one turn of the event loop. */
+/** Asks an agent in one request for all small objects requested in one turn of the event loop. */
 export class GatheredQuestions {
   readonly #options: GatheredOptions
   #waiting: Gathered[] = []
@@ -57,7 +57,7 @@ export class GatheredQuestions {
   #sendAll(): void {
     const waiting = this.#waiting.filter(({ answer }) => !answer.isSettled)
     this.#waiting = []
-    // Those that the agent may refuse would have it refuse the others, too.
+    // If the agent refused one that it may refuse, it would refuse the others, too.
     this.#sendInTurn(waiting.filter(({ question }) => !question.isSpared))
     this.#sendInTurn(waiting.filter(({ question }) => question.isSpared))
   }
@@ -84,7 +84,7 @@ export class GatheredQuestions {
   }
 }
 
-/** How many of them fit into one question; one always does. */
+/** Number of requests that fit into one; at least 1. */
 function countTogether(waiting: readonly Gathered[]): number {
   let bytes = 0
   const tooMany = waiting.findIndex(({ query }) => {
@@ -94,7 +94,7 @@ function countTogether(waiting: readonly Gathered[]): number {
   return tooMany === -1 ? waiting.length : Math.max(1, tooMany)
 }
 
-/** Questions that went together, while they are answered one after the other. */
+/** Requests that were sent together, while their answers arrive one after the other. */
 class SentTogether {
   readonly #gathered: readonly Gathered[]
   readonly #onNotUnderstood: () => void
@@ -126,7 +126,7 @@ class SentTogether {
     this.#control?.resume()
   }
 
-  /** Ends the connection once nobody waits for anything that comes over it. */
+  /** Closes the connection once nothing that it still carries is needed. */
   cancelUnused(): void {
     if (this.#gathered.every(({ answer }) => answer.isSettled)) this.#control?.cancel()
   }
@@ -172,7 +172,7 @@ class SentTogether {
     const next = this.#gathered[this.#current]
     if (next === undefined) throw new Error('sent more objects than it was asked for')
     const expected = isOk(status) ? next.question.length : 0
-    // The objects behind it would wait for whatever comes in its place, perhaps for ever.
+    // The objects behind it would wait for bytes that may never come.
     if (lengthBytes !== expected)
       throw new Error(`sends ${lengthBytes} bytes of an object instead of ${expected}`)
     const part = parsePartDigest(digest)

@@ -4,7 +4,7 @@ import type { PartDigest, WireObject } from '../peer-wire.js'
 
 /**
  * `missing`: the peer has no such copy. `early`: it will have the bytes, but not yet. `other`: it is staging another
- * version of the object, or one without it.
+ * version of the object, or a version without it.
  */
 export type PeerAnswer =
   | { readonly outcome: 'ok' }
@@ -16,36 +16,41 @@ export const NO_AGENT: PeerAnswer = { outcome: 'failed', problem: 'is no agent o
 /** A part's digest as a peer gives it. */
 export type PeerDigest = PartDigest & { readonly isProven: boolean }
 
-/** A question for bytes of an object, and who hears what is answered. */
+/** A request for bytes of an object, and the callbacks for its answer. */
 export interface ObjectQuestion {
   readonly path: string
   readonly offset: number
   readonly length: number
-  /** The whole object, where it may be asked for together with others; undefined: it goes alone. */
+  /** The whole object, if it may be requested together with others; undefined: it goes alone. */
   readonly gathered?: WireObject | undefined
-  /** How urgently a node that is staging should have the bytes, which holds the question; undefined: it does not. */
+  /**
+   * How urgently a staging node, which holds the request, should fetch the bytes; undefined: the node does not hold it.
+   */
   readonly held: Urgency | undefined
-  /** Whether a node that has enough to send may say so, where the question is not held. */
+  /** Whether a busy node may refuse, when the request is not held. */
   readonly isSpared?: boolean | undefined
   readonly onFacts: (facts: ObjectFacts) => void
-  /** Called before the first byte; undefined: the peer gives none. What it throws ends the request as a failure of the peer. */
+  /**
+   * Called before the first byte; undefined: the peer gives no digest. If it throws, the request ends as a failure of
+   * the peer.
+   */
   readonly onDigest: (given: PeerDigest | undefined) => void
-  /** Gets the bytes in order and answers how long to pause, ms. */
+  /** Receives the bytes in order and returns how long to pause, in ms. */
   readonly sink: (chunk: Uint8Array) => number
   readonly signal: AbortSignal | undefined
 }
 
-/** What the one who hears an answer may do with the connection. */
+/** Control over the connection for the receiver of an answer. */
 export interface AnswerControl {
-  /** No more of the answer is of use. */
+  /** Call it when the rest of the answer is of no use. */
   readonly cancel: () => void
   readonly pause: () => void
   readonly resume: () => void
 }
 
-/** The answer to one question while it comes. */
+/** An answer to one request, while it arrives. */
 export class ComingAnswer {
-  /** Rejects only with what the sink throws: a full disk is the caller's own failure, not the peer's. */
+  /** Rejects only with errors from the sink: a full disk is the caller's own failure, not the peer's. */
   readonly done: Promise<PeerAnswer>
   #isSettled = false
   readonly #question: ObjectQuestion
@@ -66,7 +71,7 @@ export class ComingAnswer {
     question.signal?.addEventListener('abort', this.#stop)
   }
 
-  /** Nobody waits for it any more. */
+  /** Whether the outcome is decided. */
   get isSettled(): boolean {
     return this.#isSettled
   }
@@ -109,12 +114,12 @@ export class ComingAnswer {
     this.#settle(() => this.#ends.resolve(answer))
   }
 
-  /** With what the caller's own side failed. */
+  /** Ends with a failure of the caller's own side. */
   reject(error: unknown): void {
     this.#settle(() => this.#ends.reject(error))
   }
 
-  /** With what the peer, or the way there, failed. */
+  /** Ends with a failure of the peer or the connection to it. */
   fail(error: unknown): void {
     this.settle({ outcome: 'failed', problem: describeProblem(error) })
   }

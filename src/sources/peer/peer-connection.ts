@@ -20,22 +20,22 @@ import {
   type PeerDigest,
 } from './peer-answer.js'
 
-/** Above the time that an agent holds a request for a part that is still arriving. */
+/** Longer than an agent holds a request for a part that is still arriving. */
 const SILENCE_MS = 12_000
 const CONNECT_TIMEOUT_MS = 3000
 
-/** How this node and its peers believe each other. */
+/** How this node and its peers authenticate each other. */
 export interface PeerAccess {
   readonly token: string | undefined
-  /** Certificates that agents' own must be signed by; undefined = those of the system. */
+  /** Certificates that must have signed the agents' own; undefined = those of the system. */
   readonly ca: string | undefined
 }
 
 /** Keep-alive connections to one agent. */
 export interface PeerConnection {
-  /** Asks for bytes of an object. Rejects only with what its sink throws. */
+  /** Requests bytes of an object. Rejects only with errors from its sink. */
   get(question: ObjectQuestion): Promise<PeerAnswer>
-  /** Has a node that holds a question for the bytes fetch them next. Nothing comes of it where that cannot be said. */
+  /** Asks a node that holds a request for the bytes to fetch them next. Does nothing if the node cannot be told. */
   hurry(part: { readonly path: string; readonly offset: number; readonly length: number }): void
   close(): Promise<void>
 }
@@ -71,7 +71,7 @@ export function openPeerConnection(url: string, access: PeerAccess, connections:
   }
 }
 
-/** Asks for one object in a request of its own. */
+/** Requests one object by itself. */
 function ask(
   pool: HttpPool,
   own: Readonly<Record<string, string>>,

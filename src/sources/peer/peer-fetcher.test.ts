@@ -12,7 +12,7 @@ import { planProviders, type Stager } from './plan-providers.js'
 
 const NAMES = ['a', 'b', 'c', 'd', 'e']
 const NODE = 'a'
-/** An object that this node takes from one that takes it from a third. */
+/** An object that this node takes from a node that takes it from a third. */
 const KEY = Array.from({ length: 100 }, (_, index) => `${index}.bin`).find(
   (key) => askedOf(key).length === 2,
 )!
@@ -31,7 +31,7 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** What this node reads with; the first that it asks for `KEY` is at the URL `giver`, all others at `other`. */
+/** Opens this node's fetcher; the first node it asks for `KEY` is at the URL `giver`, all others at `other`. */
 function openFetcher(
   t: TestContext,
   options: {
@@ -80,8 +80,8 @@ function openFetcherAmong(
 }
 
 /**
- * How often the giver, which never has it, is asked until somebody else is, and whether that one is told that it may
- * refuse. The giver holds each question for `heldMs`; the other refuses at first where it may.
+ * Counts how often the giver, which never has it, is asked before another node is, and whether that one may refuse. The
+ * giver holds each request for `heldMs`; the other refuses at first if it may.
  */
 async function countQuestions(
   t: TestContext,
@@ -146,7 +146,7 @@ test('a part that becomes wanted between two questions is asked for as such by t
   let nowMs = 1_000_000
   const held: (string | undefined)[] = []
   const hold = (request: IncomingMessage, response: ServerResponse) => {
-    nowMs += 400 // whoever is asked next in this round need not hold the question
+    nowMs += 400 // the next node asked in this round need not hold the question
     held.push(request.headers[URGENCY_HEADER] as string | undefined)
     const isSecond = held.length > 1
     response.writeHead(isSecond ? 206 : 425, { [NODE_HEADER]: 'some' }).end(isSecond ? 'x' : '')
@@ -219,7 +219,7 @@ for (const { nodes, failing, least, most, isFromStore } of [
       inspect: () => Promise.reject(new Error('not asked')),
       close: () => Promise.resolve(),
     }
-    // This node does not stand among them, so that all of them are to have the part before it.
+    // This node is not among them, so that each of them gets the part before it.
     const fetcher = openFetcherAmong(t, {
       node: 'z',
       stagers: served,

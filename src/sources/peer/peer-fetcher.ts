@@ -17,20 +17,20 @@ import {
   planProviders,
 } from './plan-providers.js'
 
-/** Who reads from peers. Plain data, so that a thread can have it. */
+/** How a thread that reads from peers is set up. Plain data, so that it can be passed to a thread. */
 export interface PeerLocation {
   readonly node: string
   readonly dataset: Pick<Dataset, 'name' | 'source'>
   readonly access: PeerAccess
 }
 
-/** What only the staging itself can do for those who read for it. */
+/** The services that only the staging itself can provide to its readers. */
 export interface PeerHome {
-  /** Whom this node may ask just now. */
+  /** The nodes that this one may ask right now. */
   readonly findProviders: () => Providers
   /** Keeps a peer's copy while it is read. False: it is no longer ready. */
   readonly take: (copyId: string) => Promise<boolean>
-  /** Called when a peer's bytes are not what the peer itself says they are. */
+  /** Called when a peer's bytes differ from what the peer itself says they are. */
   readonly onDamage: (node: string, damage: DonorDamage) => Promise<void>
   readonly openOriginFetcher: () => Promise<Fetcher>
 }
@@ -39,11 +39,11 @@ interface PeerFetcherOptions extends PeerLocation {
   readonly connections: number
   readonly home: PeerHome
   readonly report: PeerReport
-  /** A clock that only goes on, ms; absent: that of the process. */
+  /** A monotonic clock, in ms; default: that of the process. */
   readonly nowMs?: () => number
 }
 
-/** What a peer sent of an object that is not what it should be. */
+/** A peer's bytes of an object that turned out to be wrong. */
 export interface DonorDamage {
   readonly key: string
   readonly offset: number
@@ -51,23 +51,25 @@ export interface DonorDamage {
   readonly found: string
 }
 
-/** Everybody is asked again at the earliest so long after the last time, ms. */
+/** Minimum time between two rounds of asking all nodes, in ms. */
 const ASK_AGAIN_MS = 300
-/** A node that answers, and is still staging, is waited for so long for a part that nobody needs soon, ms. */
+/** How long to wait for a part that is not needed soon from a node that answers and is still staging, in ms. */
 const BUSY_PATIENCE_MS = 30_000
 const MAX_REMEMBERED = 10_000
-/** When so many who were waited for failed, the store is asked rather than the next of them. */
+/** Number of failed waits after which the store is asked instead of the next node. */
 const MAX_GIVEN_UP = 3
-/** Of larger objects the bytes cost more than the questions. */
+/** Above this size the bytes cost more than the requests. */
 const MAX_GATHERED_BYTES = 256 * 1024
-/** Stands for the store among those who served a range. */
+/** Stands for the store in `#servedBy`. */
 const STORE = ''
 
-/** Reads ranges from peers and, where none can, from the store; goes on at the byte where one of them stopped. */
+/**
+ * Reads ranges from peers and, where no peer can help, from the store; resumes at the byte where the last one stopped.
+ */
 export class PeerFetcher implements Fetcher {
   readonly #options: Required<PeerFetcherOptions>
   readonly #peers = new Map<string, Peer>()
-  /** Who served a range last: when that is asked for again, its bytes were wrong. */
+  /** The node that last served a range: if the range is requested again, its bytes were wrong. */
   readonly #servedBy = new BoundedMap<string, string>(MAX_REMEMBERED)
   readonly #awaited = new AwaitedParts()
   #origin: Promise<Fetcher> | undefined
@@ -123,8 +125,8 @@ export class PeerFetcher implements Fetcher {
   }
 
   /**
-   * Asks everybody who may have the rest of a range, the nearest first. That one holds the question until it has it; if
-   * it is late, those from whom it takes the range itself may have it. Adds those who will not have it to `without`.
+   * Asks every node that may have the rest of a range, nearest first. The first one holds the request until it has it;
+   * if it is late, the nodes that it takes the range from may have it. Adds nodes that will not have it to `without`.
    */
   async #askAround(
     about: { readonly request: FetchRequest; readonly awaited: Awaited; readonly without: Set<string> },
@@ -152,7 +154,7 @@ export class PeerFetcher implements Fetcher {
       }
       if (isHeld && answer === 'later') {
         outcome = 'later'
-        // Others would have to send it in its place, and who reads from the store would send the most.
+        // Others would have to send it in its place, most of all the node that reads from the store.
         const nowMs = this.#options.nowMs()
         const wasHeld = nowMs - roundMs >= ASK_AGAIN_MS // one that has not begun yet says so at once
         if (wasHeld) late = peer
@@ -173,7 +175,7 @@ export class PeerFetcher implements Fetcher {
 
   async inspect(request: InspectRequest): Promise<ObjectFacts> {
     let facts: ObjectFacts | undefined
-    const isReady = this.#options.home.findProviders().ready.length > 0 // who stages would have to ask the store, too
+    const isReady = this.#options.home.findProviders().ready.length > 0 // a stager would have to ask the store, too
     for (const { provider, isWaitedFor } of isReady ? this.#rank({ key: request.key, offset: 0 }) : []) {
       if (!(await this.#isKept(provider))) continue
       const range = { offset: 0, length: 0 }
@@ -212,7 +214,7 @@ export class PeerFetcher implements Fetcher {
     return formatObjectUrl(name, source, object)
   }
 
-  /** What is small and whole comes together with others; what somebody waits for stands behind none. */
+  /** Small whole objects travel together with others; an object that is waited for must not queue behind them. */
   #gatheredOf({ offset, length, urgency, ...object }: FetchRequest): WireObject | undefined {
     const { key, sizeBytes, etag, versionId } = object
     const isSmall = offset === 0 && length === sizeBytes && sizeBytes <= MAX_GATHERED_BYTES
@@ -221,7 +223,7 @@ export class PeerFetcher implements Fetcher {
     return { dataset: name, source, key, sizeBytes, etag, versionId }
   }
 
-  /** Whom to ask for a range before the store, in order, as if those who cannot be asked were not there. */
+  /** The nodes to ask for a range before the store, in order, leaving out those that cannot be asked. */
   #rank(part: Omit<PlannedPart, 'node'>, without: ReadonlySet<string> = new Set()): readonly Asked[] {
     const { ready, stagers } = this.#options.home.findProviders()
     const mayAsk = ({ node }: Provider) => !without.has(node) && this.#peers.get(node)?.isResting !== true
@@ -246,7 +248,7 @@ export class PeerFetcher implements Fetcher {
     return ready.some(isSame) || stagers.some((stager) => stager.isStaging && isSame(stager))
   }
 
-  /** What a peer sent was wrong: was it spoilt on the way, or is it wrong there? */
+  /** Finds out whether a peer's wrong bytes were damaged on the way or are wrong on the peer. */
   async #doubt(node: string, request: FetchRequest, path: string): Promise<void> {
     const peer = this.#peers.get(node)
     if (peer === undefined) return
@@ -265,7 +267,7 @@ export class PeerFetcher implements Fetcher {
     if (known) return known
     const { access, connections, report, nowMs } = this.#options
     const peer = new Peer({
-      // As many again, so that what is answered at once never stands behind questions that a node holds.
+      // Twice as many, so that requests answered at once never queue behind requests that a node holds.
       connection: openPeerConnection(provider.url, access, connections * 2),
       onBytes: (bytes) => report.addBytes(provider.node, bytes),
       onProblem: (problem) => report.addProblem(provider.node, problem),
@@ -285,7 +287,7 @@ export class PeerFetcher implements Fetcher {
   }
 }
 
-/** Hears only the first. */
+/** Passes on only the first call. */
 function once<Value>(call: (value: Value) => void): (value: Value) => void {
   let isCalled = false
   return (value) => {

@@ -3,7 +3,7 @@ import { redactText } from '../../failure/redact.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { Origins } from '../source.js'
 
-/** What came from where since the last time, and what peers failed with. Plain data, of a thread. */
+/** Bytes received by origin and failures of peers since the last report. Plain data from a thread. */
 export interface PeerNews {
   readonly received: Received
   readonly problems: readonly (readonly [node: string, problem: string])[]
@@ -14,13 +14,13 @@ interface Received {
   readonly peerBytes: Record<string, number>
 }
 
-/** What came from where in one staging, and what peers failed with. */
+/** Collects the bytes received by origin and the failures of peers in one staging. */
 export class PeerReport {
   #received: Received = { storeBytes: 0, peerBytes: {} }
   readonly #problems = new Map<string, string>()
   #untold: [string, string][] = []
 
-  /** What came from where, and who failed. */
+  /** Bytes by origin, and the nodes that failed. */
   describe(): Origins {
     if (this.#problems.size === 0) return this.#received
     const failed = [...this.#problems].map(([node, problem]) => [node, redactText(problem)])
@@ -42,7 +42,9 @@ export class PeerReport {
     this.#untold.push([node, problem])
   }
 
-  /** Takes what happened since the last call, for the report that `addNews` adds it to; bytes count there from now on. */
+  /**
+   * Takes the news since the last call, to be passed to another report's `addNews`; from now on its bytes count there.
+   */
   takeNews(): PeerNews | undefined {
     const { storeBytes, peerBytes } = this.#received
     if (storeBytes === 0 && this.#untold.length === 0 && Object.keys(peerBytes).length === 0) return undefined
@@ -52,14 +54,14 @@ export class PeerReport {
     return news
   }
 
-  /** Adds what another thread's report took. */
+  /** Adds the news from another thread's report. */
   addNews({ received, problems }: PeerNews): void {
     this.addStoreBytes(received.storeBytes)
     for (const [node, bytes] of Object.entries(received.peerBytes)) this.addBytes(node, bytes)
     for (const [node, problem] of problems) this.addProblem(node, problem)
   }
 
-  /** Adds what peers failed with to the failure of the store, which was the last resort. */
+  /** Adds the failures of peers to the failure of the store, which was the last resort. */
   explain(error: unknown): unknown {
     if (this.#problems.size === 0 || !isDscError(error) || error.message.includes('; before that'))
       return error

@@ -25,14 +25,14 @@ import { type PeerNews, PeerReport } from './peer-report.js'
 import type { PeerQuestion, PeerThreadLocation } from './peer-thread.js'
 import { planProviders, type Stager } from './plan-providers.js'
 
-/** Keeps copies until it is released. */
+/** Keeps copies from eviction until it is released. */
 export interface CopyKeeper {
-  /** Whether the copy is kept now; false: it is no longer ready. */
+  /** Takes a copy; false: it is no longer ready. */
   take(copyId: string): Promise<boolean>
   release(): Promise<void>
 }
 
-/** What is read from peers, and what keeps it there meanwhile. */
+/** The dataset to read from peers, and how to keep their copies from being evicted while doing so. */
 export interface PeerSourceOptions {
   readonly dataset: Dataset
   readonly plan: StagingPlan
@@ -40,20 +40,20 @@ export interface PeerSourceOptions {
   /** This node. */
   readonly node: string
   readonly access: PeerAccess
-  /** Opens what keeps the copies of peers from being evicted while they are read. */
+  /** Opens the keeper that protects peers' copies from eviction while they are read. */
   readonly openKeeper: () => CopyKeeper
-  /** A folder of this node for the manifests of peers. */
+  /** A folder on this node for peers' manifests. */
   readonly scratch: string
-  /** Opens the source that the dataset names; only called when a peer cannot help. */
+  /** Opens the source that the dataset names; only called when peers cannot help. */
   readonly openOrigin: () => Promise<Source>
 }
 
-/** How long those who stage side by side are waited for to be found in the record, ms. */
+/** How long to wait for the nodes that stage side by side to appear in the record, in ms. */
 const MEET_MS = 5000
 
 /**
- * Opens a dataset by way of other nodes: listed from the manifest of a peer's ready copy, unless the source may have
- * changed, and read from peers under `transfer` leases, each part from another peer or the store when one fails.
+ * Opens a dataset by way of other nodes: lists it from the manifest of a peer's ready copy, unless the source may have
+ * changed, and reads it from peers under `transfer` leases; a part that fails comes from another peer or the store.
  */
 export async function openPeerSource(options: PeerSourceOptions): Promise<StagingSource> {
   const { dataset, plan, record, node } = options
@@ -182,7 +182,7 @@ class PeerSource implements StagingSource {
     return plan.version === undefined ? this.#peers : findListers({ record, node, dataset }, plan.version)
   }
 
-  /** The first page of a peer's manifest and the pages after it; undefined when it cannot be had. */
+  /** The first page of a peer's manifest and the pages after it; undefined if the manifest cannot be read. */
   async #beginListing(peer: PeerCopy, signal: AbortSignal | undefined) {
     if (!(await this.#keeper.take(peer.copy.copyId))) return undefined
     const { access, scratch } = this.#options
@@ -200,7 +200,7 @@ class PeerSource implements StagingSource {
     }
   }
 
-  /** So that nobody else takes from that copy, and its node knows. */
+  /** Marks a copy as damaged, so that its node knows and no other node reads from it. */
   async #markDamaged(donor: string, damage: DonorDamage): Promise<void> {
     const { record, node, dataset } = this.#options
     const filter = { dataset: dataset.name, node: donor, states: ['ready'] } as const
@@ -227,7 +227,7 @@ class PeerSource implements StagingSource {
   }
 }
 
-/** The agents of the nodes that were told to stage side by side with this one, which stands among them without a URL. */
+/** The agents of the nodes told to stage side by side with this one, which is among them without a URL. */
 async function findInvited(
   record: RecordStore,
   node: string,

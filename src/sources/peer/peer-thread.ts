@@ -4,22 +4,22 @@ import { type DonorDamage, PeerFetcher, type PeerHome, type PeerLocation } from 
 import { PeerReport } from './peer-report.js'
 import type { Providers } from './plan-providers.js'
 
-/** What a thread that reads from peers is opened with. */
+/** Options for a thread that reads from peers. */
 export interface PeerThreadLocation extends PeerLocation {
   readonly providers: Providers
 }
 
-/** What such a thread asks the staging. */
+/** A question from such a thread to the staging. */
 export type PeerQuestion =
-  /** Answered with `Providers` once they are others than `known`. */
+  /** Answered with `Providers` once they differ from `known`. */
   | { readonly ask: 'providers'; readonly known: Providers }
   /** Answered with a boolean, as `PeerHome.take` is. */
   | { readonly ask: 'take'; readonly copyId: string }
-  /** Answered with nothing once it is written down. */
+  /** Answered with nothing once the damage is recorded. */
   | { readonly ask: 'damage'; readonly node: string; readonly damage: DonorDamage }
   /** Answered with the `StoreAccess` of the store. */
   | { readonly ask: 'store' }
-  /** A question of the store's own fetcher, passed on. */
+  /** A question from the store's own fetcher, passed on. */
   | { readonly ask: 'of-store'; readonly question: unknown }
 
 /** Where a thread finds the store that the dataset names. */
@@ -28,7 +28,10 @@ interface StoreAccess {
   readonly location: unknown
 }
 
-/** Opens fetchers that read from peers in a transfer thread, and from the store by those of `stores`. */
+/**
+ * Creates an opener of fetchers that run in a transfer thread and read from peers, and from the store by those of
+ * `stores`.
+ */
 export function createPeerOpener(stores: Readonly<Record<SourceScheme, OpenFetcher>>): OpenFetcher {
   return ({ location, connections, ask }) => {
     const place = location as PeerThreadLocation
@@ -53,7 +56,7 @@ function openHome(first: Providers, ask: Ask, openOriginFetcher: () => Promise<F
   const follow = async () => {
     for (;;) providers = (await ask({ ask: 'providers', known: providers })) as Providers
   }
-  follow().catch(() => {}) // who was known last is asked
+  follow().catch(() => {}) // the last known providers are asked
   return {
     findProviders: () => providers,
     take(copyId) {

@@ -6,59 +6,63 @@ import type { GivenDigest } from '../source.js'
 import type { PeerAnswer } from './peer-answer.js'
 import type { PeerConnection } from './peer-connection.js'
 
-/** A part of an object; `range` is what is missing of it: it shrinks as bytes come, and the next one asked goes on there. */
+/**
+ * A part of an object. `range` is the rest still missing: it shrinks as bytes arrive, and the next peer resumes there.
+ */
 export interface PeerRequest {
   readonly path: string
-  /** The object, where it is small and nobody waits for it: it may be asked for together with others. Absent: alone. */
+  /** The object, if it is small and not waited for: it may be requested together with others. Absent: alone. */
   readonly gathered?: WireObject | undefined
   readonly part: { readonly offset: number; readonly length: number }
   readonly range: { offset: number; length: number }
   readonly onFacts: (facts: ObjectFacts) => void
-  /** Called with the digest of the whole range, as it was asked for at first. */
+  /** Called with the digest of the whole range, as first requested. */
   readonly onDigest: (given: GivenDigest) => void
-  /** A peer that gives no digest is of no use. */
+  /** Whether a peer without a digest is of no use. */
   readonly needsDigest?: boolean | undefined
   readonly sink: (chunk: Uint8Array) => number
   readonly signal: AbortSignal | undefined
-  /** Whether the node is staging, and to be waited for until it has the part or stages no more. */
+  /** Whether the node is staging and worth waiting for, until it has the part or stops staging. */
   readonly isWaitedFor: boolean
   /**
-   * How urgently it should have the part, and holds the question until then; undefined: it does not. Only of one that is
-   * waited for.
+   * How urgently the node should get the part; it holds the request until then. Undefined: it does not hold it. Only
+   * for a node that is waited for.
    */
   readonly held: Urgency | undefined
-  /** Whether another node is waited for, so that this one need not send it while it has enough to send. */
+  /** Whether another node is waited for, so that this one may refuse while it is busy sending. */
   readonly isSpared?: boolean
-  /** Whether the node is, as far as is known, still staging. Only asked of one that is waited for. */
+  /** Whether the node is still staging, as far as is known. Called only for a node that is waited for. */
   readonly isStaging: () => boolean
-  /** When this part was first asked for, ms. */
+  /** When this part was first requested, in ms. */
   readonly beganMs: number
 }
 
-/** `later`: it has nothing of the rest yet, and is worth asking again. `elsewhere`: the rest must come from others. */
+/**
+ * `later`: it has nothing of the rest yet, but is worth asking again. `elsewhere`: the rest must come from other nodes.
+ */
 export type PeerOutcome = 'done' | 'later' | 'elsewhere'
 
-/** A peer that failed is left alone for so long, ms. */
+/** How long to leave a peer alone after it failed, in ms. */
 const REST_MS = 10_000
-/** A node that stages side by side may begin later than this one by so much, ms. */
+/** How much later than this node another may begin when they stage side by side, in ms. */
 const BEGIN_PATIENCE_MS = 15_000
-/** A node that owns a part and has sent nothing at all for so long is not waited for any more, ms. */
+/** How long to wait for a node that owns a part and has sent nothing at all, in ms. */
 const SILENT_PATIENCE_MS = 60_000
 const MAX_REST_DOUBLINGS = 6
-/** A node that was waited for while another had the part is not waited for again for so long, ms. */
+/** How long not to wait again for a node after another node had the part first, in ms. */
 const LATE_MS = 30_000
-/** A node that had none of so many parts in a row is not asked for more of them, unless it is waited for. */
+/** Number of parts in a row that a node did not have, after which it is asked only if it is waited for. */
 const MAX_EMPTY_ANSWERS = 100
 
-/** Another node as this one has met it: what it answers, how busy it is, and when it may be asked again. */
+/** Another node as seen from this one: what it answers, how busy it is, and when it may be asked again. */
 export class Peer {
   inFlight = 0
-  /** The clock that all of this is measured by, ms. */
+  /** The clock for all times here, in ms. */
   readonly nowMs: () => number
   #restsUntilMs = 0
   #isLateUntilMs = 0
   #lastBytesMs: number
-  /** Times that waiting for it brought nothing; after the first it is only asked, with longer rests. */
+  /** Number of waits that brought nothing; after the first the node is only asked, with longer rests. */
   #fruitlessWaits = 0
   #emptyAnswers = 0
   readonly #connection: PeerConnection
@@ -82,22 +86,22 @@ export class Peer {
     return this.#restsUntilMs > this.nowMs()
   }
 
-  /** Whether it was waited for in vain lately, while another had the part. */
+  /** Whether waiting for it was useless lately, because another node had the part first. */
   get isLate(): boolean {
     return this.#isLateUntilMs > this.nowMs()
   }
 
-  /** It was waited for, and another had the part. */
+  /** Call it when the node was waited for and another had the part. */
   noteLate(): void {
     this.#isLateUntilMs = this.nowMs() + LATE_MS
   }
 
-  /** Whether it had nothing of what it was asked for lately. */
+  /** Whether it lately had none of the requested parts. */
   get isLikelyEmpty(): boolean {
     return this.#emptyAnswers >= MAX_EMPTY_ANSWERS
   }
 
-  /** Asks once for the range; a node that is waited for is worth it for as long as it makes progress. */
+  /** Asks once for the range; waits for a node that is waited for as long as it makes progress. */
   async read(request: PeerRequest): Promise<PeerOutcome> {
     this.inFlight += 1
     try {
@@ -121,12 +125,12 @@ export class Peer {
     }
   }
 
-  /** Has it fetch next what it was asked for. */
+  /** Asks it to fetch a requested part next. */
   hurry(part: { readonly path: string; readonly offset: number; readonly length: number }): void {
     this.#connection.hurry(part)
   }
 
-  /** Is not asked any more. */
+  /** Stops asking it. */
   dismiss(problem: string): void {
     this.#restsUntilMs = Number.POSITIVE_INFINITY
     this.#onProblem(problem)

@@ -1,29 +1,29 @@
 import { planPassing, rankOwners, TAKERS_IN_HASTE } from '../../policy/placement.js'
 
-/** A node that may supply parts. Plain data, so that a thread can have it. */
+/** A node that may supply parts. Plain data, so that it can be passed to a thread. */
 export interface Provider {
   readonly node: string
   readonly url: string
-  /** The ready copy that is kept there while it is read; absent: a staging, which nobody evicts. */
+  /** The ready copy to keep there while it is read; absent: a staging, which is never evicted. */
   readonly copyId?: string
 }
 
 /** A node that stages the dataset, or has given up staging it. */
 export interface Stager extends Provider {
   readonly isStaging: boolean
-  /** It began earlier than this node, or gave up: it may have objects that are this node's to read from the store. */
+  /** It began earlier than this node, or gave up: it may have objects that this node is to read from the store. */
   readonly mayHave: boolean
 }
 
-/** Whom a node may ask for parts of a dataset just now. */
+/** The nodes that may be asked for parts of a dataset right now. */
 export interface Providers {
   /** Nodes that have everything, best first. */
   readonly ready: readonly Provider[]
-  /** Nodes that have a part of it and may be fetching more, this one among them unless others cannot ask it. */
+  /** Nodes that have some of it and may be fetching more, including this one unless others cannot reach it. */
   readonly stagers: readonly Stager[]
 }
 
-/** A node to ask for a part, and whether its fetching it is worth waiting for. */
+/** A node to ask for a part, and whether it is worth waiting for it to fetch the part. */
 export interface Asked {
   readonly provider: Provider
   readonly isWaitedFor: boolean
@@ -34,16 +34,16 @@ export interface PlannedPart {
   readonly node: string
   readonly key: string
   readonly offset: number
-  /** Somebody waits for it: whoever reads it is asked before those who pass it on. Default false. */
+  /** The part is needed now: the node that reads it is asked before those that pass it on. Default false. */
   readonly isWanted?: boolean
 }
 
 /**
- * Whom to ask for a part before the store, in order. One of the nodes that stage is to read the part from the store
- * (`rankOwners`), unless a node has everything already; the others pass the part on (`planPassing`). Each waits only for
- * nodes that stand before itself in the part's order, so that no two nodes ever wait for each other, whatever each
- * knows of the rest. A node that staged with the others keeps its place once it is ready. What a staging has read
- * before it knew of this one, or before it gave up, is taken from there.
+ * Plans which nodes to ask for a part before the store, in order. One of the staging nodes reads the part from the
+ * store (`rankOwners`), unless a node has everything already; the others pass the part on (`planPassing`). Each node
+ * waits only for nodes before itself in the part's order, so that no two nodes ever wait for each other, even if they
+ * know different nodes. A node that staged with the others keeps its place once it is ready. Objects that a staging
+ * read before it knew of this node, or before it gave up, are taken from there.
  */
 export function planProviders({ ready, stagers }: Providers, part: PlannedPart): readonly Asked[] {
   const { node, key, offset, isWanted = false } = part

@@ -5,27 +5,29 @@ import type { Credentials } from './sign-request.js'
 
 type Settings = Readonly<Record<string, string | undefined>>
 
-/** What environment, profile and dataset say of a bucket, in the order in which the AWS CLI asks them. */
+/** The settings of a bucket from environment, profile and dataset, in the AWS CLI's order of precedence. */
 export interface AwsSettings {
-  /** The profile that counts; undefined: `default`, if there is one. */
+  /** The effective profile; undefined: `default`, if it exists. */
   readonly profile: string | undefined
-  /** Of that profile, both files together, the one with the keys first. */
+  /** Settings of that profile from both files, the one with the keys first. */
   readonly settings: Settings
   readonly region: string | undefined
-  /** Other than AWS's own. */
+  /** A custom endpoint instead of AWS's own. */
   readonly endpoint: string | undefined
-  /** Whether buckets are folders of the endpoint and not names before its. */
+  /** Whether buckets are folders of the endpoint rather than subdomains. */
   readonly isPathStyle: boolean
-  /** Of the environment. */
+  /** Keys from the environment. */
   readonly keys: Credentials | undefined
-  /** The environment says who a pod is, and neither keys nor a role of the profile stand before that. */
+  /** Whether the environment identifies a pod, and neither keys nor a role of the profile take precedence. */
   readonly isWebIdentity: boolean
 }
 
 /**
- * Reads them. A profile that the dataset names counts as `--profile` of the AWS CLI does: before keys in the
- * environment; AWS_PROFILE does not. Throws CONFIG_INVALID for a profile that does not exist and for half a pair of keys.
- * Source: botocore `credentials.py`, `configprovider.py` and `args.py`; with AWS_REGION, as version 2 of the AWS CLI.
+ * Reads the settings. A profile named by the dataset takes precedence over keys in the environment, like `--profile` of
+ * the AWS CLI; AWS_PROFILE does not. Throws CONFIG_INVALID for a profile that does not exist and for half a pair of
+ * keys.
+ * Source: botocore `credentials.py`, `configprovider.py` and `args.py`; with AWS_REGION, as in version 2 of the AWS
+ * CLI.
  */
 export async function readAwsSettings(dataset: Dataset, environment: Settings): Promise<AwsSettings> {
   const profile = dataset.profile || environment.AWS_DEFAULT_PROFILE || environment.AWS_PROFILE || undefined

@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 
-/** What the failures of the AWS SDK have in common; each is of another class. */
+/** The fields that all failures of the AWS SDK share; each has a class of its own. */
 interface SdkFailure {
   readonly name?: string
   readonly message?: string
@@ -14,9 +14,9 @@ const HINT =
   'set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or anonymous: true for public data; aws sts get-caller-identity asks the same'
 
 /**
- * Turns what looking for AWS credentials, and asking where a bucket is, failed with into a failure of the source: a
- * provider that found nothing, what STS or SSO refuse, a token file that cannot be read, a process that failed, a rule
- * that the endpoint breaks. All of it has causes outside of this program.
+ * Turns a failure to find AWS credentials or to locate a bucket into a failure of the source: a provider that found
+ * nothing, a refusal by STS or SSO, an unreadable token file, a failed process, a violated endpoint rule. All of these
+ * have causes outside of this program.
  */
 export function describeCredentialFailure(error: unknown, what: string): unknown {
   if (error instanceof DscError) return error

@@ -3,7 +3,7 @@ import { decodeEntities } from './decode-entities.js'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g
 
-/** Code and message of an S3 server's error answer, as text that a terminal may show; empty where there are none. */
+/** Code and message of an S3 server's error answer, as text that is safe for a terminal; empty if absent. */
 export function readErrorBody(body: string): { readonly code: string; readonly message: string } {
   return { code: readText(body, 'Code'), message: readText(body, 'Message') }
 }

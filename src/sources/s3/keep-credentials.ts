@@ -1,10 +1,10 @@
 import type { Credentials } from './sign-request.js'
 
 const REFRESH_BEFORE_EXPIRY_MS = 5 * 60_000
-/** Of what lives less than that: sessions of S3 Express, processes that give keys for minutes. */
+/** For credentials that live less than that: sessions of S3 Express, processes whose keys last minutes. */
 const MIN_LEFT_SHARE = 0.25
 
-/** Keeps what `resolve` gave and calls it again 5 minutes before that expires, or when a quarter of its life is left. */
+/** Caches the result of `resolve` and calls it again 5 minutes before expiry, or when a quarter of its life is left. */
 export function keepCredentials(
   resolve: () => Promise<Credentials>,
 ): () => Promise<Credentials> | Credentials {

@@ -4,12 +4,12 @@ import type { ListingPage } from './parse-listing.js'
 
 /** A range that brought fewer pages since it was last split is likely to end soon. */
 const PAGES_BEFORE_SPLIT = 2
-/** Splits in a row that found nothing after which a range must bring as many pages before the next. */
+/** After this many splits in a row that found nothing, a range must bring as many pages before the next split. */
 const MAX_EMPTY_SPLITS = 12
 
-/** A part of the key space that is being listed: the keys above its border and up to `end`. */
+/** A part of the key space being listed: the keys above its border and up to `end`. */
 export class KeyRange {
-  /** Listed up to here; the lower border at first. */
+  /** Listed up to this key; the lower border at first. */
   after: string
   /** Undefined: to the end of the key space. */
   end: string | undefined
@@ -17,15 +17,15 @@ export class KeyRange {
   isBusy = false
   isDone = false
   #hasStarted = false
-  /** The first key that the server showed above the lower border; undefined: there was none. */
+  /** The first key that the server returned above the lower border; undefined: none. */
   #first: string | undefined
-  /** The first key that the server showed above `end`; undefined: there was none. */
+  /** The first key that the server returned above `end`; undefined: none. */
   #beyond: string | undefined
   #below: KeyRange | undefined
   #above: KeyRange | undefined
   #pages = 0
   #emptySplits = 0
-  /** Was split, and what lies above is not known yet. */
+  /** Whether it was split and the part above is not known yet. */
   #isSplitting = false
 
   constructor(after: string, end?: string) {
@@ -50,9 +50,9 @@ export class KeyRange {
   }
 
   /**
-   * Takes the next page of this range and returns the objects in it. Throws ListingDisorder where the page is not
-   * what was asked for, out of order or outside the range, and where neighbours do not meet: what lies above a range
-   * must begin with the key that the range itself saw beyond its end, else keys between may be lost.
+   * Takes the next page of this range and returns its objects. Throws ListingDisorder for a page that does not fit the
+   * request, is out of order or outside the range, and when neighbors do not meet: the part above a range must begin
+   * with the key that the range itself saw beyond its end, else keys in between may be lost.
    */
   take(page: ListingPage): readonly ListedObject[] {
     let taken = 0
@@ -91,7 +91,7 @@ export class KeyRange {
     const above = this.#above
     if (!this.isDone || above === undefined || !above.#hasStarted) return
     if (this.#beyond === above.#first) {
-      // Nothing more is asked of the two together; a key kept here would keep its whole page in memory.
+      // No further pages are requested for the two together; a key kept here would keep its whole page in memory.
       this.#above = undefined
       above.#below = undefined
       return

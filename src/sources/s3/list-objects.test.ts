@@ -13,7 +13,7 @@ interface FakeServer {
   readonly order?: (a: string, b: string) => number
   readonly ignoresStartAfter?: boolean
   readonly ignoresDelimiter?: boolean
-  /** Turns of the event loop that the n-th answer takes. */
+  /** Turns of the event loop before the n-th answer. */
   readonly turns?: (n: number) => number
 }
 
@@ -75,7 +75,7 @@ async function collect(listPage: ListPage, options: { isSequential?: boolean; re
   return keys
 }
 
-/** As `list-into-manifest` does: from the beginning when a server turns out not to keep the order. */
+/** Like `list-into-manifest`: starts over when a server turns out not to keep the order. */
 async function collectSafely(listPage: ListPage) {
   try {
     return { keys: await collect(listPage, {}), wasDisorder: false }

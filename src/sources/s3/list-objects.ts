@@ -5,14 +5,14 @@ import type { ListingPage } from './parse-listing.js'
 import { checkAdvance, PartsListing, sampleKeys } from './parts-listing.js'
 import { noteGreatest } from './plan-split.js'
 
-/** A listing that ends within these is not worth a question more. Pages. */
+/** A listing that ends within this many pages is not worth another request. */
 const PAGES_BEFORE_PARTS = 2
 
 /**
- * Lists a prefix in parts side by side, which are found while listing: by its folders first, then by guesses that
- * split the widest parts again and again. Pages come in any order. Throws ListingDisorder where the server turns out
- * not to keep to the order of keys; `isSequential` follows the server page by page whatever its order, and so are
- * servers that know version 1 of the listing only: they say that there is more, and not where.
+ * Lists a prefix in parts side by side, found while listing: by its folders first, then by guesses that split the
+ * widest parts again and again. Pages come in any order. Throws ListingDisorder if the server turns out not to keep the
+ * order of keys. `isSequential` follows the server page by page in any order; so do servers that only know version 1 of
+ * the listing, because they say that there is more, but not where.
  */
 export async function* listObjects(
   options: ListOptions & { readonly listPage: ListPage; readonly url: string },

@@ -7,7 +7,7 @@ import { openS3Source } from './s3-source.js'
 const PAGE =
   '<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>data/a</Key><Size>1</Size></Contents></ListBucketResult>'
 
-/** Lists `s3://bucket/data/` of a server that `answer` plays. */
+/** Lists `s3://bucket/data/` from a fake server that answers with `answer`. */
 async function listFrom(
   context: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse) => void,
@@ -74,7 +74,7 @@ test('a listing that breaks off in the middle is asked for again, and whoever wa
   assert.equal(requests, 2)
 })
 
-/** Answers as a server that knows ListObjects of version 1 only, three keys a page. */
+/** Answers like a server that only knows version 1 of ListObjects, three keys per page. */
 function answerVersion1(
   request: IncomingMessage,
   response: ServerResponse,

@@ -9,27 +9,27 @@ import { describeAnswer, describeConnectionError } from './s3-failure.js'
 import type { S3Location } from './s3-fetcher.js'
 import { type Credentials, encodeKey, Signer } from './sign-request.js'
 
-/** What to list. Keys and folders are relative to the source's prefix. */
+/** The part to list. Keys and folders are relative to the source's prefix. */
 export interface PageQuestion {
-  /** Only keys with this beginning. Default: all. */
+  /** Only keys that begin with this. Default: all. */
   readonly below?: string | undefined
   /** Only keys after this one. */
   readonly startAfter?: string | undefined
-  /** Goes on where a page ended. */
+  /** Continues where a page ended. */
   readonly continuation?: string | undefined
-  /** Only keys after this one, asked for by version 1 of the listing. */
+  /** Only keys after this one, for version 1 of the listing. */
   readonly marker?: string | undefined
-  /** Keys with one more of this after `below` are told as folders. */
+  /** Groups keys that contain this after `below` into folders. */
   readonly delimiter?: string | undefined
 }
 
-/** Asks for one page (up to 1,000 keys), with retries. */
+/** Requests one page (up to 1,000 keys), with retries. */
 export type ListPage = (question: PageQuestion, limits: PageLimits) => Promise<ListingPage>
 
-/** What holds for a question. */
+/** Limits of one request. */
 export interface PageLimits {
   readonly signal: AbortSignal
-  /** No byte for this long fails an attempt, ms. Default 30,000. */
+  /** An attempt fails after this long without a byte, in ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
   readonly onRetry?: OnRetry | undefined
 }
@@ -38,7 +38,7 @@ interface AskLimits extends PageLimits {
   readonly room: AnswerRoom
 }
 
-/** How a bucket is reached. */
+/** How to reach a bucket. */
 export interface S3Access {
   readonly location: S3Location
   readonly getCredentials: () => Promise<Credentials> | Credentials | undefined
@@ -51,7 +51,7 @@ const MAX_ERROR_BODY_BYTES = 16_384
 export class PageLister {
   readonly #open: (region?: string) => Promise<S3Access>
   #connection: Promise<Connection> | undefined
-  /** Of answers that have been read. */
+  /** Buffers of answers that have been read, for reuse. */
   readonly #rooms: AnswerRoom[] = []
 
   constructor(open: (region?: string) => Promise<S3Access>) {
@@ -61,7 +61,7 @@ export class PageLister {
   async listPage(question: PageQuestion, limits: PageLimits): Promise<ListingPage> {
     const room = this.#rooms.pop() ?? new AnswerRoom()
     const page = await withRetries(() => this.#ask(question, { ...limits, room }), limits)
-    this.#rooms.push(room) // after a failure something may still be written into it
+    this.#rooms.push(room) // after a failure something may still be writing into it
     return page
   }
 
@@ -87,7 +87,7 @@ export class PageLister {
   }
 }
 
-/** Some servers tell the region in the words of their refusal only. */
+/** Some servers name the region only in the text of their refusal. */
 function readErrorRegion({ status, body }: Answer): string | undefined {
   if (status < 300) return undefined
   return /<Region>([a-z0-9-]+)<\/Region>/.exec(body.toString('utf8', 0, MAX_ERROR_BODY_BYTES))?.[1]
@@ -137,7 +137,7 @@ async function send(
   }
 }
 
-/** Sorted by name, as the signature wants it. */
+/** Sorted by name, as the signature requires. */
 function formatQuery(question: PageQuestion, prefix: string): string {
   const { below = '', startAfter, continuation, marker, delimiter } = question
   const values: [string, string | undefined][] = [

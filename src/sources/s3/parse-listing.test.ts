@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { parseListing } from './parse-listing.js'
 
-/** An answer in the form of AWS, with elements that are of no interest here. */
+/** An answer in AWS's format, with elements that do not matter here. */
 function format(
   objects: readonly { readonly key: string; readonly size: number }[],
   options: { readonly isUrlEncoded: boolean; readonly folders?: readonly string[]; readonly token?: string },
@@ -119,7 +119,7 @@ function readDamaged(body: Buffer) {
 test('a listing that has fewer keys than its server counted is not whole', () => {
   const text = format([{ key: 'a', size: 1 }], { isUrlEncoded: true })
   assert.equal(parseListing(Buffer.from(text.replace('<KeyCount>1', '<KeyCount>2')), ''), undefined)
-  // Ceph counted no folders, others count nothing.
+  // Ceph counts no folders, others count nothing.
   assert.equal(parseListing(Buffer.from(text.replace('<KeyCount>1', '<KeyCount>0')), '')?.objects.length, 1)
 })
 

@@ -9,20 +9,20 @@ export interface ListingPage {
   readonly folders: readonly string[]
   /** Where the next page begins; undefined: this is the last, or the server knows version 1 of the listing only. */
   readonly continuation: string | undefined
-  /** There is more, or the server does not say that there is none. */
+  /** More pages follow, or the server does not rule it out. */
   readonly isTruncated: boolean
 }
 
 const BEGIN = '<Contents>'
 const END = '</Contents>'
-/** An answer becomes text in pieces, each of which its keys keep in memory while they are there. */
+/** An answer becomes text in pieces of this size; a key keeps its piece in memory. */
 const PIECE_BYTES = 16_384
 const COMMON_PREFIX = /<CommonPrefixes>\s*<Prefix>([^<]*)<\/Prefix>\s*<\/CommonPrefixes>/g
 
 /**
- * Reads an answer to ListObjectsV2, looking for the few elements that matter by their tags. Undefined: the answer is not
- * whole. No digest proves a listing, so what may hide a key is taken for damage: a tag that is not where it should be, a
- * key twice, fewer than were counted.
+ * Reads an answer to ListObjectsV2 by finding the tags of the few elements that matter. Undefined: the answer is
+ * incomplete. No digest covers a listing, so anything that may hide a key counts as damage: a misplaced tag, a
+ * duplicate key, fewer keys than were counted.
  */
 export function parseListing(body: Buffer, prefix: string): ListingPage | undefined {
   if (!/<\/ListBucketResult>\s*$/.test(body.toString('utf8', Math.max(0, body.length - 64)))) return undefined
@@ -52,14 +52,14 @@ export function parseListing(body: Buffer, prefix: string): ListingPage | undefi
   return page && { objects, folders, ...page }
 }
 
-/** Where objects from `at` on end that make about PIECE_BYTES: one at least. */
+/** Where a run of objects from `at` on of about PIECE_BYTES ends: at least one object. */
 function endOfPiece(body: Buffer, at: number, tailBegin: number): number {
   if (tailBegin - at <= PIECE_BYTES) return tailBegin
   const last = body.lastIndexOf(END, at + PIECE_BYTES)
   return (last > at ? last : body.indexOf(END, at)) + END.length
 }
 
-/** Adds the objects of which `text` consists; false: there is something else in it. */
+/** Adds the objects in `text`; false: it contains something else. */
 function readObjects(
   text: string,
   relative: (raw: string) => string | undefined,
@@ -82,7 +82,7 @@ function hasKeyTwice(objects: readonly ListedObject[]): boolean {
   return new Set(objects.map(({ key }) => key)).size < objects.length
 }
 
-/** `text` is what lies between the tags of one object. */
+/** `text` lies between the tags of one object. */
 function readObject(text: string, relative: (raw: string) => string | undefined): ListedObject | undefined {
   const name = readElement(text, '<Key>')
   const key = name === undefined ? undefined : relative(name)
@@ -98,7 +98,7 @@ function readObject(text: string, relative: (raw: string) => string | undefined)
   }
 }
 
-/** `text` is a page without what it lists, `found` how much that was. Servers that count no folders are believed. */
+/** `text` is a page without its entries, `found` their number. Servers that count no folders are trusted. */
 function readPagePlace(
   text: string,
   found: number,
@@ -112,7 +112,7 @@ function readPagePlace(
     Number(keyCount) <= found &&
     (isTruncated === 'true' || isTruncated === 'false' || isTruncated === undefined)
   if (!isWhole) return undefined
-  // Of a page that names the next one, and one that does not say it is the last, the next is asked for.
+  // The next page is requested if this one names it, or does not say that it is the last.
   const isLast = isTruncated === 'false' || (isTruncated === undefined && found === 0)
   return { isTruncated: !isLast || token !== undefined, continuation: token && decodeEntities(token) }
 }
@@ -124,7 +124,7 @@ function readEtag(entry: string): string | null {
   return decodeEntities(raw).replace(/^"|"$/g, '')
 }
 
-/** What stands behind the first `tag`, such as `<Key>`, up to the next. */
+/** The text after the first `tag`, such as `<Key>`, up to the next tag. */
 function readElement(text: string, tag: string): string | undefined {
   const at = text.indexOf(tag)
   if (at === -1) return undefined
@@ -132,7 +132,7 @@ function readElement(text: string, tag: string): string | undefined {
   return text.slice(begin, text.indexOf('<', begin))
 }
 
-/** As AWS encodes keys: percent, and `+` for a space. Throws a URIError at what is not UTF-8. */
+/** Decodes keys as AWS encodes them: percent, and `+` for a space. Throws a URIError for anything that is not UTF-8. */
 function decodeUrl(text: string): string {
   if (!text.includes('%') && !text.includes('+')) return text
   return decodeURIComponent(text.includes('+') ? text.replaceAll('+', ' ') : text)

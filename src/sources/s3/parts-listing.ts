@@ -5,10 +5,10 @@ import type { ListPage, PageLimits } from './list-page.js'
 import type { ListingPage } from './parse-listing.js'
 import { noteGreatest, planBorders, planPartCount, planSplit } from './plan-split.js'
 
-/** Requests at once: what hides a page's latency (100 to 200 ms on AWS) behind the taking of other pages. */
+/** Concurrent requests: hides a page's latency (100 to 200 ms on AWS) behind the processing of other pages. */
 const DEFAULT_CONCURRENCY = 16
 const MAX_FOLDER_LEVELS = 8
-/** Pages that wait to be taken before no more is asked for: whoever takes them is slower than the server. */
+/** Finished pages that may wait before requests stop: then the consumer is slower than the server. */
 const MAX_READY_PAGES = 4
 
 interface PartsOptions {
@@ -17,16 +17,16 @@ interface PartsOptions {
   readonly limits: PageLimits
   /** As in `ListOptions`. */
   readonly requestLimit?: (() => number) | undefined
-  /** What is listed already. */
+  /** The keys and pages listed so far. */
   readonly listed: { readonly keys: readonly string[]; readonly pages: number }
-  /** Filled on the way: the greatest code point at each position of keys. */
+  /** Filled during the listing: the greatest code point at each position of keys. */
   readonly greatest: number[]
 }
 
-/** A listing of the keys behind `after` in ranges side by side, which are split while they are listed. */
+/** A listing of the keys after `after`, in ranges side by side that are split during the listing. */
 export class PartsListing {
   readonly #options: PartsOptions
-  /** The one split longest ago first: it is likely to have most left. */
+  /** The range split longest ago comes first: it is likely to have most left. */
   #ranges: KeyRange[]
   readonly #ready: (readonly ListedObject[])[] = []
   #hasBorders = false
@@ -142,7 +142,7 @@ async function findFolders(
   return []
 }
 
-/** Throws SOURCE_TRUNCATED where the server gives the same page again, or more without a place to go on from. */
+/** Throws SOURCE_TRUNCATED when the server repeats a page, or announces more without a place to continue from. */
 export function checkAdvance(page: ListingPage, before: ListingPage | undefined, url: string): void {
   const { objects, continuation, isTruncated } = page
   const isRepeated =
@@ -160,7 +160,7 @@ function stuck(url: string): SourceFailure {
   })
 }
 
-/** Some keys of a page, from which the others are guessed. */
+/** A few keys of a page, to guess the others from. */
 export function sampleKeys({ objects }: ListingPage): readonly string[] {
   return objects.filter((_, index) => index % 64 === 0).map(({ key }) => key)
 }

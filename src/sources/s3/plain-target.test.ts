@@ -18,7 +18,7 @@ beforeEach(() => {
   configure({})
 })
 
-/** Sets the files of the AWS configuration, by new names: the SDK remembers what it has read. */
+/** Sets the files of the AWS configuration under new names: the SDK caches the files it has read. */
 function configure({ config = '', credentials = '' }: { config?: string; credentials?: string }): void {
   for (const [variable, text] of [
     ['AWS_CONFIG_FILE', config],

@@ -4,11 +4,11 @@ import type { S3Target } from './s3-target.js'
 
 type Settings = Readonly<Record<string, string | undefined>>
 
-/** Bucket names that stand for nothing but themselves: no access point, no directory bucket. */
+/** Bucket names without a special meaning: no access point, no directory bucket. */
 const PLAIN_BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?<!--[a-z0-9]+-s3)$/
-/** Regions that are not made another one of. */
+/** Regions that the SDK does not rewrite to another one. */
 const PLAIN_REGION = /^(?!fips-|aws-)[a-z0-9]+(?:-[a-z0-9]+)*(?<!-fips)$/
-/** Settings of a profile that change nothing about where a request goes, or are read here or in aws-settings.ts. */
+/** Settings of a profile that do not change where a request goes, or are read here or in aws-settings.ts. */
 const PLAIN_SETTINGS = new Set([
   'aws_access_key_id',
   'aws_secret_access_key',
@@ -24,15 +24,15 @@ const PLAIN_SETTINGS = new Set([
 const REDIRECTING = ['AWS_USE_FIPS_ENDPOINT', 'AWS_USE_DUALSTACK_ENDPOINT'] as const
 
 /**
- * Where the objects of a bucket are and the keys to it, where the dataset and the AWS configuration say all of it
- * plainly: an endpoint, path style, a region, keys that do not change. Undefined: the AWS SDK has to find out. It would
- * say the same, but takes 150 ms to be loaded and asked, as long as the first thousand small objects.
+ * Finds where a bucket's objects are and the keys to it, if the dataset and the AWS configuration state all of it
+ * plainly: an endpoint, path style, a region, keys that do not change. Undefined: the AWS SDK has to find out. The SDK
+ * would give the same result, but takes 150 ms to load and run, as long as the first thousand small objects.
  */
 export async function findPlainTarget(
   dataset: Dataset,
   options: {
     readonly bucket: string
-    /** Counts before the configured one. */
+    /** Takes precedence over the configured region. */
     readonly region: string | undefined
     readonly environment: Settings
     readonly aws: AwsSettings
@@ -53,7 +53,7 @@ export async function findPlainTarget(
   return credentials && { ...target, getCredentials: () => credentials }
 }
 
-/** The endpoint, if it is nothing but a server and buckets are folders of it. */
+/** The endpoint, if it is just a server whose folders are the buckets. */
 function findPlainOrigin({ endpoint, isPathStyle }: AwsSettings): string | undefined {
   if (!endpoint || !isPathStyle || !URL.canParse(endpoint)) return undefined
   const { origin, pathname, search, hash, username, password } = new URL(endpoint)

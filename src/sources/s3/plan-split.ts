@@ -1,23 +1,23 @@
 import { compareKeys } from '../../model/compare-keys.js'
 
-/** Code points that a key is unlikely to have below or above. */
+/** Keys are unlikely to have code points outside of this range. */
 const LEAST = 0x20
 const MOST = 0x7e
 
-/** What is known of a part of a key space that is being listed. Keys in it are above `after` and up to `end`. */
+/** A part of a key space during its listing. Its keys are above `after` and up to `end`. */
 interface OpenRange {
   readonly after: string
   /** Undefined: to the end of the key space. */
   readonly end: string | undefined
-  /** The first key of the whole listing: where later keys differ from it, keys vary. */
+  /** The first key of the whole listing: keys vary at the positions where later keys differ from it. */
   readonly firstKey: string
   /** The greatest code point seen at each position of keys. */
   readonly greatest: readonly number[]
 }
 
 /**
- * Guesses a key that splits a range in about equal parts: those above `after` and up to it, and those above it.
- * Undefined where no such key is to be found. A bad guess costs one request, which finds nothing above it.
+ * Guesses a key that splits a range into about equal parts: the keys above `after` and up to it, and those above it.
+ * Undefined when it finds no such key. A bad guess costs one request that finds nothing above it.
  */
 export function planSplit(range: OpenRange): string | undefined {
   const end = range.end ?? guessEnd(range)
@@ -28,8 +28,8 @@ export function planSplit(range: OpenRange): string | undefined {
 }
 
 /**
- * Up to `parts - 1` of the folders that a listing by delimiter found, evenly spread, as borders of parts of the key
- * space above `after`. Any strings would do: what is listed does not depend on them.
+ * Up to `parts - 1` evenly spread folders from a listing by delimiter, as borders between parts of the key space above
+ * `after`. Any strings would do: the result of the listing does not depend on them.
  */
 export function planBorders(folders: readonly string[], after: string, parts: number): readonly string[] {
   const usable = [...new Set(folders)].filter((folder) => compareKeys(folder, after) > 0).sort(compareKeys)
@@ -38,8 +38,9 @@ export function planBorders(folders: readonly string[], after: string, parts: nu
 }
 
 /**
- * How many parts, up to `most`, what is left is worth, a page each: a part of less than a page brings the keys behind
- * its end along, for nothing. Guessed by the folders that are left and the keys in those that are behind.
+ * The number of parts, up to `most`, worth splitting the rest into, at a page each: a part of less than a page would
+ * fetch the keys beyond its end for nothing. Guessed from the folders that are left and the keys in those already
+ * listed.
  */
 export function planPartCount(
   folders: readonly string[],
@@ -53,7 +54,7 @@ export function planPartCount(
   return Math.max(1, Math.min(most, Math.ceil((keysLeft * listed.pages) / listed.keys.length)))
 }
 
-/** Takes note of the code points of a few keys of a page. */
+/** Notes the code points of a few keys of a page. */
 export function noteGreatest(greatest: number[], keys: readonly string[]): void {
   for (const key of keys) {
     toCodePoints(key).forEach((point, position) => {
@@ -93,7 +94,7 @@ function findMiddle(
   const low = after[at] ?? LEAST
   const high = end[at] ?? LEAST
   if (high - low >= 2) return fromCodePoints([...after.slice(0, at), middle(low, high)])
-  // `end` goes on below the next higher code point: that is a border itself.
+  // `end` continues below the next higher code point: that is a border itself.
   if (high > low && end.length > at + 1) return fromCodePoints(end.slice(0, at + 1))
   for (let deeper = at + 1; deeper <= after.length; deeper += 1) {
     const lowest = after[deeper] ?? LEAST
@@ -106,7 +107,7 @@ function findMiddle(
   return undefined
 }
 
-/** A code point between two, which is no half of a surrogate pair. */
+/** A code point between two, never half of a surrogate pair. */
 function middle(low: number, high: number): number {
   const point = Math.ceil((low + high) / 2)
   return point >= 0xd800 && point <= 0xdfff ? 0xd7ff : point

@@ -42,7 +42,7 @@ test('requests are signed, keys and all', async () => {
 
 test('an anonymous source sends no signature', async () => {
   const from = await bench.makeSource({ a: 'x' }, { anonymous: true })
-  await listAndRead(from).catch(() => {}) // a server may refuse; what counts is what was asked
+  await listAndRead(from).catch(() => {}) // a server may refuse; only the requests count
   assert.ok(bench.proxy.requests.length > 0)
   for (const { headers } of bench.proxy.requests) assert.equal(headers.authorization, undefined)
 })

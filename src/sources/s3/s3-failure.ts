@@ -7,9 +7,9 @@ import {
   readRetryAfterMs,
 } from '../connection-failure.js'
 
-/** An answer of an S3 server that is no success. */
+/** An unsuccessful answer of an S3 server. */
 interface S3Answer {
-  /** What was asked for, for the message: `s3://bucket/key`. */
+  /** The requested resource, for the message: `s3://bucket/key`. */
   readonly what: string
   readonly status: number
   /** `<Code>` of the answer, or empty. */
@@ -34,7 +34,7 @@ const STALE_CREDENTIAL_CODES = new Set([
   'TokenRefreshRequired',
   'RequestTimeTooSkewed',
 ])
-/** Some servers answer these with 404; the last is versitygw's word for an unknown key. */
+/** Some servers answer these with 404; XAdminUserNotFound is versitygw's code for an unknown access key. */
 const DENIED_CODES = new Set([
   'AccessDenied',
   'InvalidAccessKeyId',
@@ -48,7 +48,7 @@ const REGION_CODES = new Set([
   'IllegalLocationConstraintException',
 ])
 
-/** What an answer means: a failure, as a sentence, and what to do. */
+/** Interpretation of an answer: a failure, as a sentence, and what to do. */
 interface Meaning {
   readonly code: FailureCode
   readonly sentence: string
@@ -57,7 +57,7 @@ interface Meaning {
   readonly isAway?: boolean
 }
 
-/** Turns an S3 error answer into the failure a user meets. */
+/** Turns an S3 error answer into the failure shown to the user. */
 export function describeAnswer(answer: S3Answer): SourceFailure {
   const { what, status } = answer
   const { code, sentence, hint, isTransient, isAway } = interpret(answer)
@@ -89,7 +89,7 @@ function interpret({ status, code, message, headers }: S3Answer): Meaning {
       isAway: status === 503 && code === '',
     }
   if (status === 412 || status === 416)
-    // 416: it no longer reaches this far
+    // 416: the object has become shorter
     return {
       code: 'SOURCE_CHANGED',
       sentence: 'the object changed while it was read',
@@ -113,7 +113,7 @@ function interpret({ status, code, message, headers }: S3Answer): Meaning {
   return interpretStatus(status, code)
 }
 
-/** What no other credentials would open by themselves. */
+/** Explains refusals that other credentials alone would not lift. */
 function explainClosed(code: string, message: string): Pick<Meaning, 'sentence' | 'hint'> | undefined {
   if (code === 'InvalidObjectState')
     return {
@@ -160,7 +160,7 @@ function interpretStatus(status: number, code: string): Meaning {
   }
 }
 
-/** Turns a failed connection to an S3 server into the failure a user meets. */
+/** Turns a failed connection to an S3 server into the failure shown to the user. */
 export function describeConnectionError(
   error: unknown,
   request: Omit<BrokenRequest, 'hints'> & { readonly bucket?: string | undefined },
@@ -179,7 +179,7 @@ export function describeConnectionError(
   })
 }
 
-/** Whether the host is one that AWS would have for the bucket, and few other servers do. */
+/** Whether the host looks like AWS's own for the bucket, which few other servers have. */
 function isBucketHost(origin: string, bucket: string | undefined): boolean {
   const { hostname } = new URL(origin)
   return bucket !== undefined && hostname.startsWith(`${bucket}.`) && !hostname.endsWith('.amazonaws.com')

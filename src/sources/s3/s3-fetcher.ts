@@ -14,19 +14,19 @@ import { keepCredentials } from './keep-credentials.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
 import { type Credentials, encodeKey, Signer } from './sign-request.js'
 
-/** Where the objects of a dataset lie, resolved once by the AWS SDK. Plain data, so that a worker can have it. */
+/** Where a dataset's objects are, resolved once by the AWS SDK. Plain data, so that it can be passed to a worker. */
 export interface S3Location {
   /** `https://host:port`. */
   readonly origin: string
   readonly host: string
-  /** Certificates that the server's own must be signed by, PEM; undefined = those that Node.js trusts. */
+  /** Certificates (PEM) that must have signed the server's own; undefined = those that Node.js trusts. */
   readonly ca: string | undefined
-  /** The proxy of this environment for the origin; undefined: none. */
+  /** The proxy that the environment sets for the origin; undefined: none. */
   readonly proxy: HttpProxy | undefined
   /** Path before the key, percent-encoded, ends in `/`. */
   readonly basePath: string
   readonly region: string
-  /** What signatures are for. */
+  /** The service named in signatures. */
   readonly service: string
   readonly bucket: string
   readonly prefix: string
@@ -53,7 +53,7 @@ interface S3Request {
   readonly answerTo: Omit<AnswerOptions, 'dialect' | 'what' | 'origin' | 'proxy'>
 }
 
-/** One for all fetchers of a thread, where CRC-64/NVME is made, with which S3 proves most objects. */
+/** Shared by all fetchers of a thread, in memory that computes CRC-64/NVME, which verifies most S3 objects. */
 let readBuffer: Buffer | undefined
 
 /** Reads objects with signed requests over a pool of keep-alive connections. Credentials undefined = anonymous. */
@@ -88,7 +88,7 @@ export class S3Fetcher implements Fetcher {
       method: 'GET',
       key: request.key,
       query: versionQuery(request),
-      // With a range, servers answer with the checksum of an upload part, which nothing here could use.
+      // For a range, servers answer with the checksum of an upload part, which is of no use here.
       amzHeaders: isWhole ? { 'x-amz-checksum-mode': 'ENABLED' } : {},
       plainHeaders,
       answerTo: { ...request, isWhole },
@@ -107,7 +107,7 @@ export class S3Fetcher implements Fetcher {
     const uploadPart = await this.#findUploadPart(request)
     return {
       ...readFacts(headers, uploadPart?.bytes ?? null),
-      // Of another object, as its etag tells, it is only likely that its parts were as large.
+      // The part belongs to another object, as its etag shows; this one's parts were probably as large.
       ...(uploadPart?.isOther ? { isPartSizeGuessed: true } : {}),
       ...((await this.#ignoresRanges(headers, request)) ? { ignoresRanges: true } : {}),
     }
@@ -117,7 +117,7 @@ export class S3Fetcher implements Fetcher {
     this.#pool.close()
   }
 
-  /** Whether the server sends whole objects whatever range is asked for; asked once, of servers that do not say. */
+  /** Whether the server ignores ranges and sends whole objects; tested once, for servers that do not say. */
   async #ignoresRanges(headers: Headers, request: InspectRequest): Promise<boolean> {
     if (headers['accept-ranges'] === 'bytes' || request.sizeBytes < 2) return false
     if (this.#rangesIgnored === undefined) {
@@ -135,8 +135,8 @@ export class S3Fetcher implements Fetcher {
   }
 
   /**
-   * Asks for the first of the parts that the object was uploaded in; undefined where there is one part, and where the
-   * server does not tell. Some servers give the part an etag of its own.
+   * Asks for the first upload part of the object; undefined if it has one part or the server does not tell. Some
+   * servers give the part an etag of its own.
    */
   async #findUploadPart(
     request: InspectRequest,
@@ -154,7 +154,7 @@ export class S3Fetcher implements Fetcher {
         answerTo: { ...request, ...NO_BYTES, isPart: true },
       })
     } catch (error) {
-      // A server that refuses to tell: then the usual sizes are tried.
+      // The server refuses to tell: the usual sizes are tried instead.
       if (error instanceof SourceFailure && !error.isTransient) return undefined
       throw error
     }
@@ -211,7 +211,7 @@ function versionQuery(request: InspectRequest): string {
   return request.versionId === null ? '' : `versionId=${encodeURIComponent(request.versionId)}`
 }
 
-/** Reads what the head of an answer says about the object. */
+/** Reads the facts about the object from an answer's headers. */
 function readFacts(headers: Headers, uploadPartBytes: number | null): ObjectFacts {
   const encryption = headers['x-amz-server-side-encryption']
   const isEtagMd5 =

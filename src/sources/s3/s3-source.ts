@@ -13,12 +13,12 @@ import { S3Fetcher } from './s3-fetcher.js'
 import type { S3Target } from './s3-target.js'
 import type { SdkTarget } from './sdk-target.js'
 
-/** Of S3 Express One Zone. */
+/** Directory buckets of S3 Express One Zone. */
 const DIRECTORY_BUCKET = /--x-s3$/
 
 /**
- * Opens the S3 side of a dataset. Where the configuration does not say all of it plainly, the AWS SDK resolves
- * configuration, credentials and endpoint; objects are listed and read without it.
+ * Opens the S3 side of a dataset. If the configuration does not state everything plainly, the AWS SDK resolves
+ * configuration, credentials and endpoint; listing and reading do without it.
  */
 export function openS3Source(dataset: Dataset): Source {
   const url = parseSourceUrl(dataset.source)
@@ -62,7 +62,7 @@ export function openS3Source(dataset: Dataset): Source {
     }
   }
 
-  /** `region` replaces the configured one once the bucket has told where it lives. */
+  /** `region` replaces the configured one once the bucket has named its own. */
   function find(region?: string): Promise<S3Access> {
     if (access !== undefined && region === undefined) return access
     const opening = open(region)
@@ -79,7 +79,7 @@ export function openS3Source(dataset: Dataset): Source {
     list: (options) =>
       listObjects({
         ...options,
-        // Directory buckets list in no order, and begin nowhere else than at the beginning.
+        // Directory buckets list in no order, and only from the beginning.
         isSequential: options.isSequential === true || DIRECTORY_BUCKET.test(bucket),
         listPage: (...asked) => lister.listPage(...asked),
         url: what,
@@ -103,7 +103,7 @@ export function openS3Source(dataset: Dataset): Source {
 
 /**
  * Reads the certificates (PEM) that servers' own must be signed by, from the file that the AWS CLI would use, too:
- * AWS_CA_BUNDLE, else `ca_bundle` of the profile. Undefined: nobody named one, those that Node.js trusts count.
+ * AWS_CA_BUNDLE, else `ca_bundle` of the profile. Undefined if no file is configured: those that Node.js trusts count.
  */
 async function readAuthorities(profile: string | undefined): Promise<string | undefined> {
   const file = await loadConfig<string | undefined>(

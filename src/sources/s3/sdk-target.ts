@@ -8,31 +8,31 @@ import { keepCredentials } from './keep-credentials.js'
 import type { S3Target } from './s3-target.js'
 import type { Credentials } from './sign-request.js'
 
-/** A target that the AWS SDK found; `close` ends what it holds. */
+/** A target found by the AWS SDK; `close` releases its resources. */
 export interface SdkTarget extends S3Target {
   close(): void
 }
 
 const NOBODY = { accessKeyId: 'nobody', secretAccessKey: 'nobody' }
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-/** Signatures of one service whose keys are a session's, asked for with the caller's own. */
+/** A service whose signatures use session keys, obtained with the caller's own keys. */
 const EXPRESS = 's3express'
 
-/** Has the AWS SDK resolve credentials and where requests go. */
+/** Lets the AWS SDK resolve credentials and the destination of requests. */
 export async function openSdkTarget(
   dataset: Dataset,
   options: {
     readonly bucket: string
-    /** Of the source, for messages. */
+    /** The source, for messages. */
     readonly what: string
-    /** Replaces the configured one once the bucket has told where it lives. */
+    /** Replaces the configured region once the bucket has named its own. */
     readonly region: string | undefined
     readonly ca: string | undefined
     readonly aws: AwsSettings
   },
 ): Promise<SdkTarget> {
   const { bucket, what } = options
-  // Servers other than AWS do not care for the region, and AWS tells the right one in its refusal.
+  // Servers other than AWS ignore the region, and AWS names the right one in its refusal.
   const region = options.region || options.aws.region || 'us-east-1'
   const client = openClient(dataset, { ...options, region })
   const place = await locate(client, bucket).catch((error: unknown) => {
@@ -64,7 +64,7 @@ function openClient(
   const { endpoint, profile, isPathStyle, isWebIdentity, keys } = aws
   const agent = { keepAlive: true, ...(ca === undefined ? {} : { ca }) }
   const requestHandler = { connectionTimeout: 10_000, httpsAgent: new ProxyAgent(agent, process.env) }
-  // Where nobody signs, the SDK would look for keys everywhere, and fail.
+  // For unsigned requests the SDK would otherwise look for keys everywhere, and fail.
   const known = dataset.anonymous ? NOBODY : keys && describeKeys(keys)
   const provider =
     known ?? (isWebIdentity ? fromTokenFile({ clientConfig: { region, requestHandler } }) : undefined)
@@ -90,13 +90,13 @@ function describeKeys({ accessKeyId, secretAccessKey, sessionToken, expiresAtMs 
   }
 }
 
-/** What the SDK says of a request: the server and path, and what its signature is for. */
+/** Destination of a request according to the SDK: the server and path, and the service it is signed for. */
 interface Place extends Pick<S3Target, 'origin' | 'basePath' | 'service'> {
   /** Undefined: the configured one. */
   readonly region: string | undefined
 }
 
-/** Lets the SDK build a request and looks where it would go: path style, FIPS, dual stack, access points and all. */
+/** Lets the SDK build a request and reads its destination: path style, FIPS, dual stack, access points and all. */
 async function locate(client: sdk.S3Client, bucket: string): Promise<Place> {
   const probe = 'dsc-probe'
   const command = new sdk.GetObjectCommand({ Bucket: bucket, Key: probe })
@@ -141,7 +141,7 @@ interface SeenScheme {
   readonly signingRegion?: string
 }
 
-/** The SDK's credentials, which it keeps or finds again itself. */
+/** The SDK's credentials, which it caches or refreshes itself. */
 async function resolveCredentials(
   find: () => Promise<{
     readonly accessKeyId: string

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeKey, Signer } from './sign-request.js'
 
-// The keys of the examples in AWS's documentation of Signature Version 4 for S3.
+// The keys from the examples in AWS's documentation of Signature Version 4 for S3.
 const credentials = {
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
   secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',

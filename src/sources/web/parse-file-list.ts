@@ -3,25 +3,25 @@ export interface NamedFile {
   readonly url: string
   /** Path in the copy. */
   readonly key: string
-  /** Undefined: the server is asked. */
+  /** Undefined: ask the server. */
   readonly sizeBytes: number | undefined
-  /** Undefined: not known. */
+  /** Undefined: unknown. */
   readonly digest: FileDigest | undefined
 }
 
-/** What a list says of a file's content. */
+/** The digest of a file according to its list. */
 export interface FileDigest {
   readonly algorithm: 'sha256' | 'md5'
   /** Hexadecimal, lower case. */
   readonly hex: string
 }
 
-/** What a text is that a web source leads to: one of the lists below, by the name it has; else a file by itself. */
+/** The format of a list, told by its name. Any other URL is a single file. */
 type ListFormat = 'lines' | 'croissant' | 'bagit'
 
 const SHA256 = /^[0-9a-f]{64}$/i
 
-/** The format of the list at a URL, by its name; undefined: it is no list, but the one file of the dataset. */
+/** The format of the list at a URL, by its name; undefined: not a list, but the dataset's only file. */
 export function findListFormat(url: string): ListFormat | undefined {
   const name = new URL(url).pathname.split('/').at(-1) ?? ''
   if (/(^|[._-])files\.txt$/i.test(name)) return 'lines'
@@ -31,10 +31,10 @@ export function findListFormat(url: string): ListFormat | undefined {
 }
 
 /**
- * Reads a list of files. `lines`: URL, and where known its size in bytes and SHA-256, per line; what begins with `#` is a
- * remark. `bagit`: RFC 8493, 2.1.3, a SHA-256 and a path per line. `croissant`: the FileObjects of MLCommons Croissant
- * 1.0, with `contentUrl` and `sha256` or `md5`. URLs may be relative to the list's own. Throws a RangeError that says where it is
- * none.
+ * Reads a list of files. `lines`: per line a URL and, where known, its size in bytes and SHA-256; a line that begins
+ * with `#` is a comment. `bagit`: RFC 8493, 2.1.3, a SHA-256 and a path per line. `croissant`: the FileObjects of
+ * MLCommons Croissant 1.0, with `contentUrl` and `sha256` or `md5`. URLs may be relative to the list's own. Throws a
+ * RangeError that says where the list is invalid.
  */
 export function parseFileList(text: string, format: ListFormat, base: string): readonly NamedFile[] {
   const files = format === 'croissant' ? readCroissant(text, base) : readLines(text, { format, base })
@@ -94,7 +94,7 @@ function readCroissant(text: string, base: string): readonly NamedFile[] {
   if (!Array.isArray(distribution)) throw new RangeError('expected Croissant with a distribution, found none')
   return distribution.flatMap((entry: Readonly<Record<string, unknown>>, at) => {
     const { contentUrl, contentSize, containedIn, encodingFormat, '@type': type } = entry
-    // What an archive contains comes with the archive.
+    // The contents of an archive come with the archive.
     if (containedIn !== undefined) return []
     const place = `distribution ${at + 1}`
     if (!String(type).endsWith('FileObject') || typeof contentUrl !== 'string')
@@ -116,7 +116,7 @@ const DIGESTS = [
   { algorithm: 'md5', bytes: 16, title: 'MD5' },
 ] as const
 
-/** Of several the strongest. Kaggle writes MD5 in base64. */
+/** The strongest of several. Kaggle writes MD5 in base64. */
 function readDigest(entry: Readonly<Record<string, unknown>>, place: string): FileDigest | undefined {
   for (const { algorithm, bytes, title } of DIGESTS) {
     const raw = entry[algorithm] ?? ''
@@ -131,7 +131,7 @@ function readDigest(entry: Readonly<Record<string, unknown>>, place: string): Fi
   return undefined
 }
 
-/** The path is that below the list's folder, else host and path. */
+/** The path is the one below the list's folder, else host and path. */
 function describe(
   address: string,
   base: string,
@@ -146,7 +146,7 @@ function describe(
   return key === undefined || key === '' || key.endsWith('/') ? undefined : { url: url.href, key, ...known }
 }
 
-/** The path that a URL's path stands for; undefined where its percent escapes are broken. */
+/** Decodes the path of a URL; undefined if its percent escapes are broken. */
 export function decodePath(path: string): string | undefined {
   try {
     return decodeURIComponent(path)

@@ -11,7 +11,7 @@ interface Meaning {
   readonly isAway?: boolean
 }
 
-/** What a web server's refusals mean. */
+/** Interprets a web server's refusals. */
 export const WEB_DIALECT: Omit<AnswerDialect, 'readFacts'> = {
   describeAnswer,
   describeConnectionError: (error, request) =>

@@ -17,9 +17,9 @@ interface WebServer {
   answersRanges: boolean
   hasEtags: boolean
   hasWeakEtags: boolean
-  /** Answers with this status instead of a file of this path. */
+  /** Answers a request for this path with this status instead of a file. */
   readonly refused: Map<string, number>
-  /** Path that a path leads to. */
+  /** Target path by path. */
   readonly redirects: Map<string, string>
   close(): Promise<void>
 }

@@ -12,18 +12,18 @@ import { UNTOLD, WebFetcher } from '../web-fetcher.js'
 import { decodePath, findListFormat, type NamedFile, parseFileList } from './parse-file-list.js'
 import { WEB_DIALECT } from './web-failure.js'
 
-/** Files of which servers are asked at once, where their list does not tell sizes. */
+/** Concurrent requests for files' sizes, when their list does not give them. */
 const QUESTIONS = 16
 const PAGE_OBJECTS = 1000
 
-/** Where a source's files are. Plain data, so that a worker can have it. */
+/** Where a source's files are. Plain data, so that it can be passed to a worker. */
 interface WebLocation {
-  /** The list's URL, or the one file's. */
+  /** URL of the list, or of the only file. */
   readonly url: string
   readonly ca: string | undefined
 }
 
-/** Opens the one file at a URL, or the files that a list there names. */
+/** Opens the file at a URL, or the files that a list there names. */
 export function openWebSource(dataset: Dataset): Source {
   const parsed = parseSourceUrl(dataset.source)
   if (parsed.scheme !== 'https' && parsed.scheme !== 'http')
@@ -98,7 +98,7 @@ async function describeAll(
   return objects
 }
 
-/** What the list does not say of a file its server is asked. The URL is kept as the object's version. */
+/** Asks the server for facts about a file that the list does not give. The URL is kept as the object's version. */
 async function describe(client: WebClient, file: NamedFile, options: ListOptions): Promise<ListedObject> {
   const { url, key, digest } = file
   const checksum = digest
@@ -114,7 +114,7 @@ async function describe(client: WebClient, file: NamedFile, options: ListOptions
   return { key, sizeBytes, etag, versionId: url, checksum, modifiedAtMs }
 }
 
-/** Changes when size or date do: for servers that have no etags. */
+/** Changes when size or date do: for servers without etags. */
 function nameUntold(headers: Headers, sizeBytes: number): string {
   const told = `${sizeBytes} ${headers['last-modified'] ?? ''}`
   return `${UNTOLD}${createHash('sha256').update(told).digest('hex').slice(0, 32)}`
