@@ -1,8 +1,8 @@
 import type { ManifestStatements } from './manifest-statements.js'
 
 /**
- * Which blocks of objects are in their files, of parts that are not finished (`BlockSet`). Their table is made with the
- * first of them, and goes when the copy is published.
+ * Which blocks of objects are already in their files, for unfinished parts (`BlockSet`). The table is created with the
+ * first block and dropped when the copy is published.
  */
 export class ArrivedBlocks {
   readonly #statements: ManifestStatements
@@ -28,7 +28,7 @@ export class ArrivedBlocks {
     if (this.#isThere()) this.#statements.run('DELETE FROM arrived_blocks WHERE object_id = ?', objectId)
   }
 
-  /** Forgets all of them, and their table. */
+  /** Forgets all blocks and drops their table. */
   drop(): void {
     this.#statements.run('DROP TABLE IF EXISTS arrived_blocks')
   }

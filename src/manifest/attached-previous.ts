@@ -3,7 +3,7 @@ import type { ManifestStatements } from './manifest-statements.js'
 
 const PAGE_OBJECTS = 500
 
-/** An object of a manifest that is in an older copy, too. */
+/** An object of a manifest that an older copy has, too. */
 export interface ReusableObject {
   readonly id: number
   readonly key: string
@@ -12,7 +12,10 @@ export interface ReusableObject {
   readonly previousKey: string
 }
 
-/** The manifest of an older copy, beside the one that is being filled: says which objects are the same, and takes over what is known of them. */
+/**
+ * The manifest of an older copy, attached to the one being filled: finds the objects that both share, and copies the
+ * older one's knowledge of them.
+ */
 export class AttachedPrevious {
   readonly #statements: ManifestStatements
 
@@ -28,7 +31,7 @@ export class AttachedPrevious {
        AND old.etag = mine.etag AND old.version_id IS mine.version_id`)
   }
 
-  /** Missing objects that the older manifest has under whatever key, by the checksum that the source lists. */
+  /** Missing objects that the older manifest has under any key, matched by the checksum that the source lists. */
   equalPages(): Generator<readonly ReusableObject[], undefined> {
     const hasChecksums = 'SELECT 1 FROM previous.object WHERE checksum_value IS NOT NULL LIMIT 1'
     if (this.#statements.get(hasChecksums) === undefined) return noPages()
@@ -51,7 +54,7 @@ export class AttachedPrevious {
     return this.#statements.pages<ReusableObject>(sql, 0, ({ id }) => id)
   }
 
-  /** Says of an object what the older manifest says of it. */
+  /** Copies what the older manifest knows of an object. */
   reuse({ id, previousId }: ReusableObject): void {
     this.#statements.run(
       `UPDATE object SET (state, part_bytes, facts, verified_by, digest) =
@@ -67,7 +70,7 @@ export class AttachedPrevious {
     )
   }
 
-  /** Lets the older manifest go. */
+  /** Detaches the older manifest. */
   detach(): void {
     this.#statements.clear()
     this.#statements.run('DETACH previous')

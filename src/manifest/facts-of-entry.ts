@@ -3,8 +3,9 @@ import type { ObjectFacts } from '../proof/object-facts.js'
 import type { ManifestEntry } from './manifest-entry.js'
 
 /**
- * What a node that has an object can tell about its checksums. Of an object in one part it knows a digest of the
- * whole, so a copy of the copy is proven at least as well as the copy was; of one in parts, what the source said.
+ * The facts about an object's checksums that a node with the object can give. For an object in one part it knows a
+ * digest of the whole, so a copy of the copy is verified at least as well as the copy was; for one in parts it passes
+ * on what the source said.
  */
 export function factsOfEntry(entry: Pick<ManifestEntry, 'facts' | 'digest'>): ObjectFacts {
   if (entry.facts !== null) return entry.facts

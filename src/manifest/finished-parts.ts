@@ -3,7 +3,7 @@ import type { FinishedPart } from '../proof/prove-parts.js'
 import type { ManifestEntry } from './manifest-entry.js'
 import type { ManifestStatements } from './manifest-statements.js'
 
-/** The parts of objects that are written, with their digests. */
+/** The finished parts of objects, with their digests. */
 export class FinishedParts {
   readonly #statements: ManifestStatements
 
@@ -11,7 +11,7 @@ export class FinishedParts {
     this.#statements = statements
   }
 
-  /** Those of an object in several parts, by number. */
+  /** The finished parts of an object in several parts, by number. */
   of(objectId: number): ReadonlyMap<number, FinishedPart> {
     const rows = this.#statements.all<FinishedPart & { number: number }>(
       'SELECT * FROM part WHERE object_id = ?',
@@ -20,13 +20,13 @@ export class FinishedParts {
     return new Map(rows.map(({ number, digest, proof }) => [number, { digest, proof }]))
   }
 
-  /** Digests of an object's parts, by number, as far as they are known. */
+  /** The known digests of an object's parts, by number. */
   digestsOf(entry: Pick<ManifestEntry, 'id' | 'partBytes' | 'digest'>): ReadonlyMap<number, string> {
     if (entry.partBytes === null) return new Map(entry.digest === null ? [] : [[0, entry.digest]])
     return new Map([...this.of(entry.id)].map(([number, { digest }]) => [number, digest]))
   }
 
-  /** The finished part (the object, where it is one part) that a range lies in, with its digest. */
+  /** The finished part (the object, if it is one part) that contains a range, with its digest. */
   find(
     entry: Pick<ManifestEntry, 'id' | 'sizeBytes' | 'partBytes' | 'digest'>,
     range: { readonly offset: number; readonly length: number },
@@ -54,7 +54,7 @@ export class FinishedParts {
     this.#statements.run('INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?)', objectId, number, digest, proof)
   }
 
-  /** Says that the parts of these numbers are to be fetched. */
+  /** Marks these parts as still to be fetched. */
   forget(objectId: number, numbers: readonly number[]): void {
     for (const number of numbers)
       this.#statements.run('DELETE FROM part WHERE object_id = ? AND number = ?', objectId, number)

@@ -13,9 +13,9 @@ interface MarkerRow {
 }
 
 /**
- * Empty objects whose keys end in `/`, or are empty, with which consoles show folders: S3 clients of the gateway see
- * them, and no copy has a file of them. Their table is made with the first one, so that manifests without any, and
- * those of older versions of dsc, are what they were.
+ * Empty objects whose keys end in `/`, or are empty, which consoles use to show folders: S3 clients of the gateway see
+ * them, but no copy has a file for them. Their table is created with the first marker, so that manifests without
+ * markers, and those of older versions of dsc, stay unchanged.
  */
 export class FolderMarkers {
   readonly #statements: ManifestStatements
@@ -43,7 +43,7 @@ export class FolderMarkers {
     return row && toEntry(row)
   }
 
-  /** Markers whose keys are not below `key`, in the byte order of keys. Nothing may be written meanwhile. */
+  /** Markers with keys from `key` on, in the byte order of keys. Do not write to the manifest during the iteration. */
   *from(key: string): Generator<ManifestEntry, undefined> {
     if (!this.#isThere()) return
     const first = this.find(key)

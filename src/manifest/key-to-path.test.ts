@@ -44,7 +44,7 @@ for (const key of [
   })
 }
 
-/** Keys made of what is dangerous, so that most of the interesting ones come up. */
+/** Keys made of dangerous pieces, so that most of the interesting cases come up. */
 const hostileKey = fc
   .array(
     fc.oneof(

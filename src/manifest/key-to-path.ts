@@ -12,7 +12,7 @@ export type KeyProblem =
   | 'has a segment over 255 bytes'
   | 'is over 1,024 bytes'
 
-/** Where the object of a key lies in the copy, or why it cannot lie there. */
+/** The path of a key's object in the copy, or why it cannot have one. */
 export type KeyPath =
   | { readonly path: string; readonly problem: null }
   | { readonly path: null; readonly problem: KeyProblem }

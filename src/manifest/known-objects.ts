@@ -6,11 +6,11 @@ import type { IdentityRow, ManifestEntry } from './manifest-entry.js'
 type Listed = Omit<ManifestObject, 'path'>
 
 /**
- * The objects of a ready copy, against which a new listing of its source is held: that takes half of the time in which
- * a manifest is filled and summed up, and mostly nothing has changed.
+ * The objects of a ready copy, compared with a new listing of its source: that takes half the time of filling and
+ * summarizing a manifest, and usually nothing has changed.
  */
 export class KnownObjects {
-  /** What was found when the copy was listed. */
+  /** The listing of the copy. */
   readonly listing: Listing
   readonly #manifest: Manifest
   readonly #total: number
@@ -35,8 +35,8 @@ export class KnownObjects {
   }
 
   /**
-   * Takes a page of a listing, if all of it is known, and none of it was taken before; else takes nothing. Only pages
-   * whose keys are neighbours are known, as those of S3 are.
+   * Takes a page of a listing if all its objects are known and not yet taken; else takes nothing. Only pages whose keys
+   * are neighbors are known, as those of S3 are.
    */
   take(page: readonly Listed[]): boolean {
     if (page.length === 0) return true
@@ -49,12 +49,12 @@ export class KnownObjects {
     return true
   }
 
-  /** Whether nothing is left to be taken. */
+  /** Whether all objects have been taken. */
   get isWhole(): boolean {
     return this.#taken === this.#total
   }
 
-  /** What was taken so far, a page at a time. */
+  /** The objects taken so far, a page at a time. */
   *takenPages(): Generator<readonly ManifestEntry[]> {
     for (const page of this.#manifest.pages('all')) yield page.filter(({ id }) => this.#has(id))
   }
@@ -68,7 +68,7 @@ export class KnownObjects {
   }
 }
 
-/** By what makes the version. */
+/** Compares the fields that make up the version. */
 function isSame(row: IdentityRow, listed: Listed): boolean {
   return (
     row.key === listed.key &&

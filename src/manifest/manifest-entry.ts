@@ -3,23 +3,26 @@ import type { ManifestObject, ObjectChecksum, VerifiedBy } from '../model/manife
 import type { ObjectFacts } from '../proof/object-facts.js'
 import { keyToPath } from './key-to-path.js'
 
-/** Whether an object is still to be fetched, written and proven, or of another stripe and never here. */
+/**
+ * Whether an object is still to be fetched, is written and verified, or belongs to another stripe and is never stored
+ * here.
+ */
 type ObjectState = 'missing' | 'present' | 'elsewhere'
 
-/** How the manifest's table writes states. */
+/** The codes for states in the manifest's table. */
 export const STATE_CODES = { missing: 0, present: 1, elsewhere: 2 } as const satisfies Record<
   ObjectState,
   number
 >
 const STATES: readonly ObjectState[] = ['missing', 'present', 'elsewhere']
 
-/** An object of a manifest, and what is known of its bytes here. */
+/** An object of a manifest, and the state of its bytes in this copy. */
 export interface ManifestEntry extends ManifestObject {
   readonly id: number
   readonly state: ObjectState
   /** Size of its parts, bytes; null until planned, and for an object in one part. */
   readonly partBytes: number | null
-  /** What the source said of an object in several parts. */
+  /** The source's facts about an object in several parts. */
   readonly facts: ObjectFacts | null
   readonly verifiedBy: VerifiedBy | null
   /** `algorithm:base64` over the object, when it has one part. */
@@ -43,15 +46,17 @@ export interface ObjectRow {
   readonly digest: string | null
 }
 
-/** What of a row tells an object's contents apart: no more, because a refresh reads it of every object. */
+/**
+ * The columns of a row that tell an object's contents apart: no more, because a refresh reads them for every object.
+ */
 export type IdentityRow = Pick<
   ObjectRow,
   'id' | 'key' | 'size_bytes' | 'etag' | 'version_id' | 'checksum_algorithm' | 'checksum_value'
 >
 
 /**
- * The entry that a row describes. Throws COPY_DAMAGED for a key that cannot be a path: listing refuses such keys, so
- * somebody has changed the file since.
+ * Builds the entry of a row. Throws COPY_DAMAGED for a key that cannot be a path: listing refuses such keys, so the
+ * file has been changed since.
  */
 export function toEntry(row: ObjectRow): ManifestEntry {
   const { problem } = keyToPath(row.key)
@@ -62,7 +67,7 @@ export function toEntry(row: ObjectRow): ManifestEntry {
   return toUncheckedEntry(row)
 }
 
-/** The entry of a manifest from which no files are made, whatever its key looks like. */
+/** Builds an entry of a manifest from which no files are made; accepts any key. */
 export function toUncheckedEntry(row: ObjectRow): ManifestEntry {
   return {
     id: row.id,

@@ -39,12 +39,12 @@ CREATE TABLE part (
 `
 
 /**
- * After kill -9 every committed batch is there. After a power cut the last ones may be missing, which costs
- * fetching again, or may name files whose bytes never reached the disk, which the boot id in the settings tells.
+ * After kill -9 every committed batch is there. After a power cut the last batches may be missing, which costs fetching
+ * again, or may name files whose bytes never reached the disk; the boot id in the settings reveals that.
  */
 const SYNCHRONOUS = 'synchronous = NORMAL'
 
-/** Readers of an arriving copy hold its manifest for moments; a publication waits for them so long, ms. */
+/** How long a publication waits for readers of an arriving copy, which hold its manifest only for moments, in ms. */
 const MAX_LOOK_MS = 30_000
 const LOOK_PAUSE_MS = 2
 
@@ -53,14 +53,14 @@ export function manifestPath(copyDirectory: string): string {
   return join(copyDirectory, 'manifest.db')
 }
 
-/** Creates the file of an empty manifest, throwing away what was there. Only Manifest opens these files. */
+/** Creates an empty manifest file and discards the old one. Only Manifest opens these files. */
 export function createManifestFile(copyDirectory: string): Database.Database {
   const path = manifestPath(copyDirectory)
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
   closeSync(openSync(path, 'wx', 0o644)) // not by SQLite, which would follow a link
   const db = new Database(path, { fileMustExist: true })
   requireSameFile(db, path)
-  db.pragma('synchronous = OFF') // an empty manifest that a power cut spoils is made again
+  db.pragma('synchronous = OFF') // an empty manifest spoilt by a power cut is simply created again
   configure(db)
   db.exec(`BEGIN; ${SCHEMA} PRAGMA user_version = ${MANIFEST_FORMAT}; COMMIT`)
   db.pragma(SYNCHRONOUS)
@@ -75,14 +75,14 @@ export function openManifestFile(copyDirectory: string): Database.Database {
   return db
 }
 
-/** Opens the file of a published copy's manifest, which nobody writes any more. */
+/** Opens the manifest file of a published copy, which is never written again. */
 export function openPublishedFile(copyDirectory: string): Database.Database {
   return openChecked(manifestPath(copyDirectory), { readonly: true })
 }
 
 /**
- * Whether a directory has a manifest of this format that opens, that this user may go on filling, and all of whose
- * keys can be paths; anything else is thrown away and listed again.
+ * Whether a directory has a manifest of this format that opens, that this user may go on filling, and whose keys can
+ * all be paths; anything else is discarded and listed again.
  */
 export function hasUsableManifest(copyDirectory: string): boolean {
   if (!existsSync(manifestPath(copyDirectory))) return false
@@ -112,7 +112,7 @@ export function isUnusable(error: unknown): boolean {
   return isOfSqlite(error) || error instanceof DscError || error instanceof TypeError
 }
 
-/** What SQLite cannot read in a manifest is damage that the user should hear of; anything else comes back as it is. */
+/** Reports what SQLite cannot read in a manifest as damage, for the user to see; returns anything else unchanged. */
 export function describeManifestFailure(error: unknown, copyDirectory: string): unknown {
   if (!isOfSqlite(error)) return error
   return new DscError(
@@ -123,21 +123,21 @@ export function describeManifestFailure(error: unknown, copyDirectory: string): 
 }
 
 /**
- * Whether SQLite says so, told by its code: SQLite's addon knows one class of errors, which in `dsc prepare` is that of
- * the short way's bundle.
+ * Whether the error is SQLite's, told by its code: SQLite's addon knows one class of errors, which in `dsc prepare` is
+ * that of the fast path's bundle.
  */
 export function isOfSqlite(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_')
 }
 
-/** Folds the journal into its file. SQLite's own timeout does not hold for this, so it is tried again. */
+/** Folds the journal into its file. SQLite's own timeout does not cover this, so it retries. */
 export async function foldJournal(db: Database.Database): Promise<void> {
   for (const endMs = performance.now() + MAX_LOOK_MS; ; ) {
     try {
       db.pragma('journal_mode = DELETE')
       return
     } catch (error) {
-      // Of several kinds: a reader may be mending the journal of a stager that was killed (SQLITE_BUSY_RECOVERY).
+      // There are several such codes: a reader may be mending the journal of a killed stager (SQLITE_BUSY_RECOVERY).
       const isLocked = isOfSqlite(error) && error.code.startsWith('SQLITE_BUSY')
       if (!isLocked || performance.now() > endMs) throw error
       await sleep(LOOK_PAUSE_MS)
@@ -145,7 +145,7 @@ export async function foldJournal(db: Database.Database): Promise<void> {
   }
 }
 
-/** SQLite opens by names what is held by a descriptor: refuses what somebody put there in between. */
+/** Refuses a file that was replaced in between: SQLite opens by name, while the caller holds a descriptor. */
 function requireSameFile(db: Database.Database, path: string): void {
   const [main] = db.pragma('database_list') as readonly { readonly file: string }[]
   const own = lstatSync(path, { throwIfNoEntry: false })

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 
-/** Prepared statements of one manifest, each made when it is first used. */
+/** Prepared statements of one manifest, each prepared on first use. */
 export class ManifestStatements {
   readonly #db: Database.Database
   readonly #prepared = new Map<string, Database.Statement>()
@@ -9,12 +9,12 @@ export class ManifestStatements {
     this.#db = db
   }
 
-  /** Runs a statement that gives no rows. */
+  /** Runs a statement that returns no rows. */
   run(sql: string, ...values: readonly unknown[]): void {
     this.#prepare(sql).run(...values)
   }
 
-  /** The first row; undefined when there is none. */
+  /** The first row; undefined without one. */
   get<Row>(sql: string, ...values: readonly unknown[]): Row | undefined {
     return this.#prepare(sql).get(...values) as Row | undefined
   }
@@ -25,8 +25,8 @@ export class ManifestStatements {
   }
 
   /**
-   * Rows, a page at a time, so that what is read may be changed between two pages: `sql` takes the key of the last row
-   * before the page, and `keyOf` reads it from a row. Ends at the first empty page.
+   * Rows, a page at a time, so that they may be changed between two pages: `sql` takes the key of the last row before
+   * the page, and `keyOf` reads it from a row. Ends at the first empty page.
    */
   *pages<Row>(
     sql: string,
@@ -41,7 +41,7 @@ export class ManifestStatements {
     }
   }
 
-  /** Forgets what was prepared: SQLite detaches no database that a statement still names. */
+  /** Drops the prepared statements: SQLite detaches no database that a statement still names. */
   clear(): void {
     this.#prepared.clear()
   }

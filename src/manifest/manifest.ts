@@ -25,23 +25,23 @@ import {
 } from './manifest-file.js'
 import { ManifestStatements } from './manifest-statements.js'
 
-/** What a manifest says beside its objects. */
+/** Settings of a manifest, besides its objects. */
 type ManifestSetting =
-  /** The definition that was listed, as far as it changes the listing. */
+  /** The parts of the listed definition that affect the listing. */
   | 'dataset'
-  /** The whole definition, so that a lost record can be made again. */
+  /** The whole definition, so that a lost record can be rebuilt. */
   | 'definition'
-  /** The Listing; its presence says that the listing is complete. */
+  /** The Listing; present only when the listing is complete. */
   | 'listing'
   | 'stripe'
-  /** The listing describes objects that are no more. */
+  /** The listing describes objects that no longer exist. */
   | 'stale'
   /** The boot in which the files were written. */
   | 'boot_id'
-  /** A flush failed: the kernel tells a failure to write once, to the flush that saw it, and no more. */
+  /** A flush failed: the kernel reports a failed write once, to the flush that saw it, and never again. */
   | 'must_sync_each'
 
-/** Objects of a manifest: `kept` are all but those of other stripes, `begun` those with bytes that were proven. */
+/** Selections of objects: `kept` are all but those of other stripes, `begun` those with verified bytes. */
 type Selection = 'all' | 'missing' | 'present' | 'kept' | 'begun'
 
 const WHERE: Readonly<Record<Selection, string>> = {
@@ -53,12 +53,12 @@ const WHERE: Readonly<Record<Selection, string>> = {
 }
 const PAGE_ENTRIES = 500
 
-/** `any`: no files are made of the objects, so that every key of the source is taken. Default: `paths`. */
+/** `any`: no files are made of the objects, so that every key of the source is accepted. Default: `paths`. */
 interface KeyRule {
   readonly keys?: 'paths' | 'any'
 }
 
-/** The manifest of one copy: its objects, their parts and its settings. The only one who knows its tables. */
+/** The manifest of one copy: its objects, their parts and its settings. No other code knows its tables. */
 export class Manifest {
   readonly #db: Database.Database
   readonly #statements: ManifestStatements
@@ -77,7 +77,7 @@ export class Manifest {
     this.parts = new FinishedParts(this.#statements)
   }
 
-  /** Creates an empty manifest, throwing away what was there. */
+  /** Creates an empty manifest and discards the old one. */
   static create(copyDirectory: string, rule?: KeyRule): Manifest {
     return new Manifest(createManifestFile(copyDirectory), rule)
   }
@@ -92,7 +92,7 @@ export class Manifest {
     return new Manifest(openPublishedFile(copyDirectory), rule)
   }
 
-  /** As `openPublished`; undefined when there is none of this format that opens. */
+  /** Like `openPublished`; undefined if no manifest of this format opens. */
   static findPublished(copyDirectory: string, rule?: KeyRule): Manifest | undefined {
     if (!existsSync(manifestPath(copyDirectory))) return undefined
     try {
@@ -107,7 +107,7 @@ export class Manifest {
     this.#db.close()
   }
 
-  /** Keeps the file locked for reading until this turn of the event loop ends: a lock costs more than a look. */
+  /** Keeps the file locked for reading until this turn of the event loop ends: a lock costs more than a look-up. */
   holdForTurn(): void {
     if (this.#db.inTransaction) return
     this.#statements.run('BEGIN')
@@ -116,12 +116,12 @@ export class Manifest {
     })
   }
 
-  /** Folds the journal in, so that the manifest is one file; waits for those who look into it this moment. */
+  /** Folds the journal in, so that the manifest is one file; waits for current readers. */
   foldJournal(): Promise<void> {
     return foldJournal(this.#db)
   }
 
-  /** Writes all that `work` writes, or nothing. */
+  /** Commits all writes of `work`, or none. */
   transaction(work: () => void): void {
     this.#db.transaction(work)()
   }
@@ -152,32 +152,32 @@ export class Manifest {
     return this.#toEntry(this.#statements.get<ObjectRow>('SELECT * FROM object WHERE id = ?', id)!)
   }
 
-  /** Entries in the order they were listed in, a page at a time: entries may be changed between two pages. */
+  /** Entries in the order of the listing, a page at a time: entries may be changed between two pages. */
   *pages(selection: Selection, pageEntries = PAGE_ENTRIES): Generator<readonly ManifestEntry[], undefined> {
     const sql = `SELECT * FROM object WHERE id > ? AND ${WHERE[selection]} ORDER BY id LIMIT ${pageEntries}`
     for (const rows of this.#statements.pages<ObjectRow>(sql, 0, ({ id }) => id))
       yield rows.map(this.#toEntry)
   }
 
-  /** Entries that are to be fetched, in the byte order of keys, a page at a time. */
+  /** Entries to be fetched, in the byte order of keys, a page at a time. */
   *missingPages(pageEntries: number): Generator<readonly ManifestEntry[], undefined> {
     const sql = `SELECT * FROM object WHERE key > ? AND ${WHERE.missing} ORDER BY key LIMIT ${pageEntries}`
     for (const rows of this.#statements.pages<ObjectRow>(sql, '', ({ key }) => key))
       yield rows.map(this.#toEntry)
   }
 
-  /** As `pages`, one by one. */
+  /** Like `pages`, one by one. */
   *entries(selection: Selection): Generator<ManifestEntry, undefined> {
     for (const page of this.pages(selection)) yield* page
   }
 
-  /** All entries in the byte order of keys. Nothing may be written meanwhile. */
+  /** All entries in the byte order of keys. Do not write to the manifest during the iteration. */
   *entriesByKey(): Generator<ManifestEntry> {
     for (const row of this.#db.prepare<[], ObjectRow>('SELECT * FROM object ORDER BY key').iterate())
       yield this.#toEntry(row)
   }
 
-  /** Entries whose keys are not below `key`, in the byte order of keys, a page at a time. */
+  /** Entries with keys from `key` on, in the byte order of keys, a page at a time. */
   *entriesFrom(key: string): Generator<ManifestEntry, undefined> {
     const first = this.find(key)
     if (first) yield first
@@ -186,7 +186,7 @@ export class Manifest {
       yield* rows.map(this.#toEntry)
   }
 
-  /** What tells the objects from `first` to `last` apart, in the byte order of keys, `most` of them. */
+  /** Identifying columns of the objects from `first` to `last`, in the byte order of keys; at most `most`. */
   identitiesBetween(first: string, last: string, most: number): readonly IdentityRow[] {
     const sql = `SELECT id, key, size_bytes, etag, version_id, checksum_algorithm, checksum_value FROM object
       WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?`
@@ -213,7 +213,7 @@ export class Manifest {
     )!
   }
 
-  /** Objects that are present, by what proved them. */
+  /** Number of present objects by how they were verified. */
   countByProof(): Partial<Record<VerifiedBy, number>> {
     const counts = this.#statements.all<{ verified_by: VerifiedBy; files: number }>(
       `SELECT verified_by, count(*) AS files FROM object WHERE ${WHERE.present} GROUP BY verified_by`,
@@ -221,7 +221,7 @@ export class Manifest {
     return Object.fromEntries(counts.map((row) => [row.verified_by, row.files]))
   }
 
-  /** Two keys that are one name where case does not count; undefined when there are none. */
+  /** Two keys that differ only in case; undefined if there are no such keys. */
   findEqualNames(): { readonly first: string; readonly last: string } | undefined {
     this.#db.function('fold', { deterministic: true }, (key) => String(key).normalize('NFC').toLowerCase())
     return this.#statements.get<{ first: string; last: string }>(
@@ -260,7 +260,7 @@ export class Manifest {
     )
   }
 
-  /** Says that an object is written and proven; `digest` is null for one in several parts. */
+  /** Marks an object as written and verified; `digest` is null for one in several parts. */
   finishObject(id: number, verifiedBy: VerifiedBy, digest: string | null): void {
     const sql = `UPDATE object SET state = ${STATE_CODES.present}, verified_by = ?, digest = ? WHERE id = ?`
     this.#statements.run(sql, verifiedBy, digest, id)
@@ -276,7 +276,7 @@ export class Manifest {
     )
   }
 
-  /** Says that an object is to be fetched: of one in several parts those of `parts`, absent = all. */
+  /** Marks an object as still to be fetched; for one in several parts only `parts`, absent = all. */
   forgetObject(id: number, parts?: readonly number[]): void {
     this.transaction(() => {
       const sql = `UPDATE object SET state = ${STATE_CODES.missing}, digest = NULL, verified_by = NULL WHERE id = ?`
@@ -286,13 +286,13 @@ export class Manifest {
     })
   }
 
-  /** Says that all of an object is to be fetched that was planned in parts. */
+  /** Marks all of an object that was planned in parts as still to be fetched. */
   forgetParts(id: number): void {
     this.parts.forgetAll(id)
     this.blocks.forget(id)
   }
 
-  /** Reads the manifest of an older copy beside this one, until it is detached. */
+  /** Reads the manifest of an older copy along with this one, until it is detached. */
   attachPrevious(copyDirectory: string): AttachedPrevious {
     return new AttachedPrevious(this.#statements, manifestPath(copyDirectory))
   }

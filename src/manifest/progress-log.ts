@@ -7,13 +7,13 @@ const BATCH_ENTRIES = 512
 const BATCH_MS = 200
 
 /**
- * Writes what is finished into the manifest, in batches: after kill -9 at most the last 200 ms are fetched again.
- * Every entry is about bytes that are in the file already.
+ * Records progress in the manifest, in batches: after kill -9 at most the last 200 ms are fetched again. Every entry is
+ * about bytes that are already in the file.
  */
 export class ProgressLog {
   readonly #manifest: Manifest
   #pending: (() => void)[] = []
-  /** The newest bits of objects of which blocks came. */
+  /** The newest block bits of objects that received blocks. */
   readonly #blocks = new Map<number, Uint8Array>()
   #timer: NodeJS.Timeout | undefined
   #failure: { readonly error: unknown } | undefined
@@ -36,7 +36,7 @@ export class ProgressLog {
     this.#add(() => this.#manifest.planObject(id, partBytes, facts))
   }
 
-  /** Blocks of an object are in its file; `bits` may go on changing. */
+  /** Call it when blocks of an object are in its file; `bits` may go on changing. */
   wroteBlocks(objectId: number, bits: Uint8Array): void {
     this.#blocks.set(objectId, bits)
     this.#flushSoon()
@@ -47,7 +47,7 @@ export class ProgressLog {
     this.#add(() => this.#manifest.forgetParts(objectId))
   }
 
-  /** Commits what is pending. Throws what an earlier commit by timer failed with. */
+  /** Commits pending entries. Throws the error of an earlier commit by timer. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -76,7 +76,7 @@ export class ProgressLog {
     try {
       this.flush()
     } catch (error) {
-      this.#failure ??= { error } // thrown at whoever adds or flushes next
+      this.#failure ??= { error } // thrown at the next call that adds or flushes
     }
   }
 }

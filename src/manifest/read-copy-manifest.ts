@@ -4,17 +4,17 @@ import type { Listing } from './listing.js'
 import { Manifest } from './manifest.js'
 import { isUnusable } from './manifest-file.js'
 
-/** What the manifest in a copy's directory says of the copy as a whole. */
+/** The facts about a whole copy that the manifest in its directory states. */
 export interface CopyManifest {
   readonly dataset: Dataset
   readonly listing: Listing
   /** Absent: the copy has every object of the version. */
   readonly stripe?: Stripe
-  /** Whether every object (of the stripe) is there and proven. */
+  /** Whether every object (of the stripe) is present and verified. */
   readonly isComplete: boolean
 }
 
-/** Reads the manifest of a copy's directory; undefined when there is none, or none that is complete as a listing. */
+/** Reads the manifest of a copy's directory; undefined without a manifest, or if its listing is incomplete. */
 export function readCopyManifest(copyDirectory: string): CopyManifest | undefined {
   // Read-only from the start: a published manifest is one file, and opening it for writing would add a journal.
   const manifest = Manifest.findPublished(copyDirectory)
@@ -31,7 +31,7 @@ export function readCopyManifest(copyDirectory: string): CopyManifest | undefine
       isComplete: manifest.count('missing').files === 0,
     }
   } catch (error) {
-    // Opening it reads its beginning only.
+    // Opening reads only its beginning.
     if (isUnusable(error) || error instanceof SyntaxError) return undefined
     throw error
   } finally {

@@ -16,9 +16,9 @@ interface OpenDirectory {
 }
 
 /**
- * Reads a complete listing once, in the byte order of keys: computes the version and what the copy will take, and
- * refuses keys that cannot be files side by side. The keys below one folder are neighbours in that order, so a
- * stack of open folders is all it remembers. `list`: no files are made of them, and none are refused.
+ * Reads a complete listing once, in the byte order of keys: computes the version and the space that the copy will take,
+ * and refuses keys that cannot be files side by side. The keys below one folder are neighbors in that order, so a stack
+ * of open folders is all it remembers. `list`: no files are made of the keys, and none are refused.
  */
 export function summarizeManifest(
   manifest: Manifest,
