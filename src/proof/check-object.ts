@@ -4,25 +4,25 @@ import { algorithmOf, formatDigest } from './digest.js'
 import { digestRange } from './digest-range.js'
 import { planParts } from './plan-parts.js'
 
-/** What is wrong with a file of a copy. */
+/** Damage found in a file of a copy. */
 export interface ObjectDamage {
   readonly problem: 'missing' | 'size' | 'content' | 'not-a-file'
   readonly expected: string
   readonly found: string
-  /** Numbers of the wrong parts, when others are right. */
+  /** Numbers of the wrong parts, if other parts are right. */
   readonly parts?: readonly number[]
 }
 
-/** What a file is compared with. */
+/** The expected properties of a file. */
 interface ExpectedObject {
   readonly sizeBytes: number
   /** Size of its parts, bytes; null for an object in one part. */
   readonly partBytes: number | null
-  /** `algorithm:base64` by number of the part. */
+  /** `algorithm:base64` by part number. */
   readonly digests: ReadonlyMap<number, string>
 }
 
-/** Compares a file with what is known of its object, part by part. Parts without a digest are not looked at. */
+/** Compares a file with what is known of its object, part by part. Skips parts without a digest. */
 export async function checkObject(
   path: string,
   object: ExpectedObject,

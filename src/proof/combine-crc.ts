@@ -1,12 +1,12 @@
 import { BoundedMap } from '../model/bounded-map.js'
 import { CRC_POLYNOMIALS, type CrcAlgorithm } from './crc-polynomials.js'
 
-/** A linear map over GF(2): row i is where bit i goes. */
+/** A linear map over GF(2): row i is the image of bit i. */
 type Matrix = readonly bigint[]
 
 /**
- * The CRC of a whole from the CRCs of its parts in order, all big-endian: what makes parallel parts provable
- * without reading the file again. Appending n bytes multiplies the CRC so far by a fixed matrix.
+ * Combines the CRCs of parts, in order, into the CRC of the whole, all big-endian: so parts fetched in parallel can be
+ * verified without reading the file again. Appending n bytes multiplies the CRC so far by a fixed matrix.
  */
 export function combineCrcs(
   algorithm: CrcAlgorithm,
@@ -21,7 +21,7 @@ export function combineCrcs(
   return Buffer.from(whole.toString(16).padStart(bits / 4, '0'), 'hex')
 }
 
-// Making one takes tens of milliseconds, and nearly all parts of all objects have one length.
+// Computing one takes tens of milliseconds, and nearly all parts of all objects have the same length.
 const matrices = new BoundedMap<string, Matrix>(1000)
 /** By algorithm: the matrices of 1, 2, 4, 8… zero bytes. */
 const powers = new Map<CrcAlgorithm, Matrix[]>()

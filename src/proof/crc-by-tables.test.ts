@@ -25,7 +25,7 @@ for (const algorithm of ['crc32c', 'crc64nvme'] as const)
     )
   })
 
-/** Takes what the engine has to give, then makes digests. */
+/** Takes all the memory that the engine can give, then computes digests. */
 const SCRIPT = `
   const taken = []
   try { while (taken.length < 20) taken.push(new WebAssembly.Memory({ initial: 1 })) } catch {}

@@ -1,12 +1,12 @@
 import { CRC_POLYNOMIALS, type CrcAlgorithm } from './crc-polynomials.js'
 
-/** Bytes that are looked up at once; there is a table for each. */
+/** Bytes looked up at once; each has a table. */
 const STEP_BYTES = 8
 const LOW_BITS = 0xffffffffn
 
-/** CRCs without WebAssembly, as pairs of 32 bits: an eighth as quick (0.5 against 4 GB/s). */
+/** CRCs without WebAssembly, as pairs of 32 bits: an eighth of the speed (0.5 against 4 GB/s). */
 export class TableCrc {
-  /** Entry n × 256 + b: the CRC of byte b and n zero bytes after it. */
+  /** Entry n × 256 + b: the CRC of byte b followed by n zero bytes. */
   readonly #low = new Int32Array(STEP_BYTES * 256)
   readonly #high = new Int32Array(STEP_BYTES * 256)
   readonly #ones: bigint
@@ -22,7 +22,7 @@ export class TableCrc {
     }
   }
 
-  /** The CRC of what came before `previous` (0 at the start) followed by `data`. */
+  /** The CRC of `data` appended to bytes whose CRC is `previous` (0 at the start). */
   update(data: Uint8Array, previous: bigint): bigint {
     const [lows, highs] = [this.#low, this.#high]
     const view = new DataView(data.buffer, data.byteOffset, data.length)
@@ -53,7 +53,9 @@ export class TableCrc {
   }
 }
 
-/** Fills tables of 256: the first has the CRC of each byte, table n that of the byte and n zero bytes after it. */
+/**
+ * Fills tables of 256 entries: the first has the CRC of each byte, table n that of the byte followed by n zero bytes.
+ */
 export function fillTables(tables: BigUint64Array, polynomial: bigint): void {
   for (let byte = 0; byte < 256; byte += 1) {
     let crc = BigInt(byte)

@@ -10,7 +10,7 @@ randomFillSync(room)
 const crc64 = getCrc('crc64nvme')
 const byTables = new TableCrc('crc64nvme')
 
-// Around where folding begins, turns and windows end.
+// Lengths around the start of folding and the ends of turns and windows.
 for (const length of [0, 1, 4095, 4096, 4097, 4160, 65_536, 67_583, 67_584, 67_585, 67_648, 250_001])
   test(`${length} bytes in room for it have the same CRC-64, wherever they begin and whatever came before`, () => {
     for (const start of [0, 1, 64, 4099])

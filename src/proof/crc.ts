@@ -5,7 +5,7 @@ import { fillTables, TableCrc } from './crc-by-tables.js'
 import { CRC_POLYNOMIALS, type CrcAlgorithm } from './crc-polynomials.js'
 
 interface CrcModule {
-  /** Carries a CRC on over the bytes of its memory `from` to `to`. */
+  /** Continues a CRC over the bytes `from` to `to` of its memory. */
   readonly step: (crc: bigint, from: number, to: number) => bigint
   /** As `foldFunction` describes it; in place here. */
   readonly fold: (from: number, to: number, out: number, back: number) => void
@@ -15,9 +15,9 @@ interface CrcModule {
 type Computed = Exclude<CrcAlgorithm, 'crc32'>
 
 /**
- * By algorithm: distances as `foldFunction` wants them. Bytes far from the end are added to later ones, 16 at once, and
- * only what is left at the end goes through tables, which is 2.8 times as fast as tables alone (7.2 against 2.5 GB/s,
- * copies included). Found by search; the tests compare with the CRC by definition.
+ * Distances for `foldFunction`, by algorithm. Bytes far from the end are added to later ones, 16 at once, and only the
+ * rest at the end goes through tables, which is 2.8 times as fast as tables alone (7.2 against 2.5 GB/s, copies
+ * included). Found by search; the tests compare with the CRC by definition.
  */
 const DISTANCES: Readonly<Record<Computed, readonly number[]>> = {
   crc32c: [65, 155, 170, 195, 209],
@@ -25,32 +25,32 @@ const DISTANCES: Readonly<Record<Computed, readonly number[]>> = {
 }
 
 const TABLE_BYTES = STEP_BYTES * 256 * BigUint64Array.BYTES_PER_ELEMENT
-/** Bytes that the longest distance reaches, and a whole number of turns. */
+/** Bytes within reach of the longest distance, rounded to a whole number of turns. */
 const REACH_BYTES = 2048
 /** Bytes copied into the module's memory at once: few enough to stay in the processor's cache. */
 const WINDOW_BYTES = 64 * 1024
 /** Fewer bytes go through the tables alone. */
 const WORTH_FOLDING_BYTES = 2 * REACH_BYTES
 
-/** Where things lie in the module's memory: the bytes before the window are those that came before it. */
+/** Layout of the module's memory: the previous bytes lie before the window. */
 const BEFORE = TABLE_BYTES
 const WINDOW = BEFORE + REACH_BYTES
-/** What is left of folding; the place after the window stays empty. */
+/** The bytes that folding leaves; the space after the window stays empty. */
 const REST = WINDOW + WINDOW_BYTES + REACH_BYTES
 const ROOM = REST + WORTH_FOLDING_BYTES
 
-/** Carries a check on: the CRC of what came before `previous` (0 at the start) followed by `data`. */
+/** Updates a checksum: the CRC of `data` appended to bytes whose CRC is `previous` (0 at the start). */
 type UpdateCrc = (data: Uint8Array, previous: bigint) => bigint
 
-/** Functions for bytes anywhere. */
+/** Functions for bytes in any memory. */
 const made = new Map<Computed, UpdateCrc>()
-/** By the memory of rooms: what has the CRC-64 of their bytes. */
+/** The object that computes the CRC-64 of a room's bytes, by the room's memory. */
 const rooms = new WeakMap<object, FoldedCrc>()
 
 /**
- * Room for `length` bytes whose CRC-64/NVME is had without copying them, which saves a seventh of its time: WebAssembly
- * reads no memory but its own. It cannot be transferred to another thread. Where the engine has no memory to give it is
- * room like any other.
+ * Allocates room for `length` bytes whose CRC-64/NVME needs no copy of them, which saves a seventh of its time:
+ * WebAssembly reads only its own memory. It cannot be transferred to another thread. If the engine has no memory to
+ * give, it is an ordinary buffer.
  */
 export function allocateForCrc64(length: number): Buffer {
   const instance = makeInstance('crc64nvme', ROOM + length)
@@ -59,7 +59,7 @@ export function allocateForCrc64(length: number): Buffer {
   return Buffer.from(instance.buffer, ROOM, length)
 }
 
-/** Gives the function for an algorithm. The first call with bytes that are in no room takes about a millisecond. */
+/** Returns the function for an algorithm. The first call with bytes outside of a room takes about a millisecond. */
 export function getCrc(algorithm: Computed): UpdateCrc {
   return (data, previous) => {
     const room = algorithm === 'crc64nvme' ? rooms.get(data.buffer) : undefined
@@ -119,7 +119,7 @@ class FoldedCrc {
     return crc ^ this.#ones
   }
 
-  /** Adds all bytes but the last 2,048 to later ones, and takes those through the tables. */
+  /** Adds all bytes but the last 2,048 to later ones, and runs those through the tables. */
   #fold(data: Uint8Array, crc: bigint): bigint {
     const memory = this.#memory
     const { fold } = this.#module
@@ -129,7 +129,7 @@ class FoldedCrc {
     if (isHere) addWord(data, crc)
     let length = 0
     for (let at = 0; at < end; at += length) {
-      // What the window before left is what lies before this one.
+      // The tail of the previous window becomes the bytes before this one.
       if (at > 0) memory.copyWithin(BEFORE, BEFORE + length, WINDOW + length)
       length = Math.min(WINDOW_BYTES, end - at)
       const from = isHere ? data.byteOffset + at : WINDOW
@@ -137,7 +137,7 @@ class FoldedCrc {
       if (!isHere && at === 0) addWord(this.#window, crc)
       fold(from, from + length, WINDOW, 0)
     }
-    // Bytes of the rest are not added to others: where they would lie after the window there is nothing.
+    // Bytes of the rest are not added to others: the space after the window must be zero there.
     memory.fill(0, WINDOW + length, WINDOW + length + REACH_BYTES)
     const rest = isHere ? data.byteOffset + end : REST
     if (!isHere) memory.set(data.subarray(end), REST)

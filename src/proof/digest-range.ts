@@ -4,7 +4,7 @@ import { createDigest, type DigestAlgorithm } from './digest.js'
 
 const READ_BYTES = 1024 * 1024
 
-/** The digest of a range of an open file; of what there is, where the file ends before. */
+/** The digest of a range of an open file; of the available bytes if the file ends earlier. */
 export async function digestRange(
   file: FileHandle,
   range: { readonly offset: number; readonly length: number },

@@ -44,7 +44,7 @@ for (const algorithm of ['crc32', 'crc32c', 'crc64nvme'] as const) {
   test(`${algorithm} is the naive one, however the bytes are cut`, () => {
     fc.assert(
       fc.property(fc.array(bytes, { maxLength: 5 }), fc.nat(7), (chunks, shift) => {
-        // Unaligned views too: the bytes of a socket start anywhere.
+        // Unaligned views too: bytes from a socket start anywhere.
         const views = chunks.map((chunk) => Buffer.concat([Buffer.alloc(shift), chunk]).subarray(shift))
         assert.equal(digestOf(algorithm, ...views), naiveCrc(algorithm, Buffer.concat(chunks)))
       }),

@@ -3,10 +3,10 @@ import { crc32 } from 'node:zlib'
 import { getCrc } from './crc.js'
 import type { CrcAlgorithm } from './crc-polynomials.js'
 
-/** Every checksum that is computed here. */
+/** Every checksum that dsc computes. */
 export type DigestAlgorithm = CrcAlgorithm | 'sha256' | 'sha1' | 'md5' | 'git-sha1'
 
-/** Takes bytes in order and ends in their digest. */
+/** Takes bytes in order and returns their digest at the end. */
 export interface Digest {
   readonly algorithm: DigestAlgorithm
   update(chunk: Uint8Array): void
@@ -14,7 +14,7 @@ export interface Digest {
   finish(): Buffer
 }
 
-/** Starts a digest of `lengthBytes` bytes, which only git's asks for. */
+/** Starts a digest; only git's needs `lengthBytes`. */
 export function createDigest(algorithm: DigestAlgorithm, lengthBytes?: number): Digest {
   switch (algorithm) {
     case 'crc32':

@@ -1,12 +1,15 @@
 import type { SourceChecksumAlgorithm } from '../model/manifest.js'
 
-/** What a source says about an object when it is read. */
+/** A source's facts about an object, as sent when it is read. */
 export interface ObjectFacts {
-  /** Checksums of the whole object, whatever range was asked for. */
+  /** Checksums of the whole object, even if only a range was requested. */
   readonly checksums: readonly SourceChecksum[]
-  /** Size of the parts the object was uploaded in, bytes, when the source tells. */
+  /** Size of the object's upload parts, bytes, if the source tells. */
   readonly uploadPartBytes: number | null
-  /** Whether `uploadPartBytes` is only what usual tools would have used: it can prove, but not disprove. */
+  /**
+   * Whether `uploadPartBytes` is only what common tools would have used: a match verifies, but a mismatch means
+   * nothing.
+   */
   readonly isPartSizeGuessed?: boolean
   /** Whether the source answers a request for a range with the whole object: then parts are of no use. */
   readonly ignoresRanges?: boolean

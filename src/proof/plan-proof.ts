@@ -2,11 +2,11 @@ import type { SourceChecksumAlgorithm, VerifiedBy } from '../model/manifest.js'
 import type { ObjectFacts, SourceChecksum } from './object-facts.js'
 
 /**
- * How an object's bytes will be proven to be the source's.
+ * How to verify that an object's bytes are the source's.
  * - `combine`: CRCs of the parts combine to the whole's; one part is its own whole.
  * - `digest-of-digests`: the checksum is that of the upload parts' digests, and our parts are those parts.
  * - `whole`: a digest that needs the bytes in order: of one part while it arrives, of several by reading again.
- * - `size`: the source offers nothing: the digest of what is read first counts from then on.
+ * - `size`: the source offers nothing: the digest of the first read counts from then on.
  */
 export type Proof =
   | {
@@ -24,13 +24,13 @@ export type Proof =
   | { readonly kind: 'whole'; readonly algorithm: ProofAlgorithm; readonly expected: string }
   | { readonly kind: 'size' }
 
-/** Checksums that can prove what was read to be what the source holds. */
+/** Checksums that can verify that the bytes read are the source's. */
 export type ProofAlgorithm = SourceChecksumAlgorithm
 
-/** Of several checksums the first is taken; all prove the same, the earlier cost less CPU. */
+/** The first available checksum is used; all verify the same, the earlier ones cost less CPU. */
 const PREFERENCE = ['crc32', 'crc64nvme', 'crc32c', 'sha256', 'sha1', 'git-sha1', 'md5'] as const
 
-/** Chooses the proof. `partBytes` is the size of our own parts; `expected` is hexadecimal without part count. */
+/** Chooses how to verify. `partBytes` is the size of our own parts; `expected` is hexadecimal without part count. */
 export function planProof(object: {
   readonly sizeBytes: number
   readonly etag: string | null
@@ -72,13 +72,13 @@ export function planProof(object: {
   return { kind: 'size' }
 }
 
-/** The word that a proof is reported by. */
+/** The word for a way to verify in reports. */
 export function nameProof(proof: Proof): VerifiedBy {
   if (proof.kind === 'size') return 'own-sha256'
   return nameChecksum(proof.algorithm)
 }
 
-/** The word that a proof by such a checksum is reported by. */
+/** The word in reports for verification by such a checksum. */
 export function nameChecksum(algorithm: SourceChecksumAlgorithm): VerifiedBy {
   return algorithm === 'md5' ? 'etag-md5' : algorithm
 }

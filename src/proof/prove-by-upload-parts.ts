@@ -7,7 +7,7 @@ import { planParts } from './plan-parts.js'
 import { planProof } from './plan-proof.js'
 import { proveParts } from './prove-parts.js'
 
-/** Proves a file that was fetched in one piece but uploaded in several, by reading it upload part by upload part. */
+/** Verifies a file that was fetched in one piece but uploaded in several, by reading it upload part by upload part. */
 export async function proveByUploadParts(
   object: {
     readonly key: string

@@ -8,19 +8,19 @@ import type { Part } from './plan-parts.js'
 import { nameProof, type Proof, type ProofAlgorithm } from './plan-proof.js'
 import { requireDigest } from './require-digest.js'
 
-/** A finished part's digests as the manifest keeps them. */
+/** A finished part's digests as the manifest stores them. */
 export interface FinishedPart {
   readonly digest: string
-  /** A digest for the proof of the whole; null: `digest` is one. `PROVEN_ELSEWHERE`: the part needs no such proof. */
+  /** A digest that helps to verify the whole; null: `digest` does. `PROVEN_ELSEWHERE`: the part needs none. */
   readonly proof: string | null
 }
 
-/** Stands where a part's proof would: it has the digest that it has on a node that has proven the whole object. */
+/** Replaces a part's proof: its digest matches that of a node that has verified the whole object. */
 export const PROVEN_ELSEWHERE = 'elsewhere'
 
 /**
- * Proves a file whose parts are all there: from the parts' digests where that is possible, else by reading the
- * file once more. Resolves with what proved it; rejects with CHECKSUM_MISMATCH.
+ * Verifies a file whose parts are all present: from the parts' digests if possible, else by reading the file once more.
+ * Resolves with what verified it; rejects with CHECKSUM_MISMATCH.
  */
 export async function proveParts(options: {
   readonly key: string
@@ -53,23 +53,23 @@ export async function proveParts(options: {
   return nameProof(proof)
 }
 
-/** Whether the proof is made of the parts' digests by this algorithm alone, which costs nothing. */
+/** Whether the parts' digests by this algorithm suffice to verify the whole, which costs nothing. */
 function isOfParts(proof: Proof, algorithm: ProofAlgorithm): boolean {
   return (proof.kind === 'combine' || proof.kind === 'digest-of-digests') && proof.algorithm === algorithm
 }
 
-/** Whether the source keeps a checksum by the algorithm that the parts' digests are made with. */
+/** Whether the source keeps a checksum by the algorithm of the parts' digests. */
 function isOfSource(proof: Proof, algorithm: ProofAlgorithm): boolean {
   return proof.kind !== 'size' && proof.algorithm === algorithm
 }
 
-/** The algorithm of the parts' digests, if all came from nodes that had proven the whole. */
+/** The algorithm of the parts' digests, if all came from nodes that had verified the whole. */
 function provenElsewhere(finished: readonly FinishedPart[]): ProofAlgorithm | undefined {
   if (finished.some(({ proof }) => proof !== PROVEN_ELSEWHERE)) return undefined
   return finished[0] && (algorithmOf(finished[0].digest) as ProofAlgorithm)
 }
 
-/** The parts' digests by one algorithm; of those that came from elsewhere with another one, by reading them again. */
+/** The parts' digests by one algorithm; reads parts again that came from elsewhere with another one. */
 async function digestParts(
   { path, parts, finished, signal }: Parameters<typeof proveParts>[0],
   algorithm: ProofAlgorithm,

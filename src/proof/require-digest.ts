@@ -1,7 +1,7 @@
 import { SourceFailure } from '../failure/source-failure.js'
 import type { DigestAlgorithm } from './digest.js'
 
-/** Throws CHECKSUM_MISMATCH, transient, unless `found` is what the proof expects. */
+/** Throws a transient CHECKSUM_MISMATCH unless `found` is the expected digest. */
 export function requireDigest(
   key: string,
   proof: { readonly algorithm: DigestAlgorithm; readonly expected: string },
