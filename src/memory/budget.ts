@@ -18,7 +18,7 @@ export type Budget =
   | { readonly kind: 'bytes'; readonly bytes: number }
   | { readonly kind: 'share'; readonly share: number }
 
-/** Parses `24GiB`, `800MB`, `123456` or `50%` (of the peak without a plan). `option` is what complaints name. */
+/** Parses `24GiB`, `800MB`, `123456` or `50%` (of the peak without a plan). Errors name `option`. */
 export function parseBudget(text: string, option = '--budget'): Budget {
   const match = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*|%)$/.exec(text.trim())
   const amount = Number(match?.[1])
@@ -33,12 +33,12 @@ export function parseBudget(text: string, option = '--budget'): Budget {
   return { kind: 'bytes', bytes: Math.floor(amount * factor) }
 }
 
-/** Bytes of a budget, whose share is of `peakBytes`. */
+/** A budget in bytes; a share is taken of `peakBytes`. */
 export function resolveBudget(budget: Budget, peakBytes: () => number): number {
   return budget.kind === 'bytes' ? budget.bytes : Math.floor(budget.share * peakBytes())
 }
 
-/** Bytes in a unit that people read, for example `1.50 GiB`. */
+/** Formats bytes for people, for example `1.50 GiB`. */
 export function formatBytes(bytes: number): string {
   for (const unit of ['TiB', 'GiB', 'MiB', 'KiB']) {
     const size = UNITS[unit]!

@@ -2,33 +2,33 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { DscError } from '../failure/dsc-error.js'
 import { PLAN_VERSION } from './plan/plan-format.js'
 
-/** What a file that a user names is for, and how one is made: complaints say both. */
+/** The purpose of a file that a user names, and how to create one: errors state both. */
 interface FilePurpose {
   readonly what: string
   readonly version: number
   readonly hint: string
 }
 
-/** A profile that a user names. */
+/** A profile named by the user. */
 export const PROFILE_FILE: FilePurpose = {
   what: 'profile',
   version: 1,
   hint: 'make one with `dsc memory profile -- python train.py`, or dsc.memory.profile(model, inputs)',
 }
-/** A plan that a user names. */
+/** A plan named by the user. */
 export const PLAN_FILE: FilePurpose = {
   what: 'plan',
   version: PLAN_VERSION,
   hint: 'make one with `dsc memory plan profile.json --budget 24GiB`',
 }
-/** A run report that a user names. */
+/** A run report named by the user. */
 export const RUN_FILE: FilePurpose = {
   what: 'run report',
   version: 1,
   hint: 'have one written with offload(plan, report="run.json")',
 }
 
-/** Reads a JSON file a user named. */
+/** Reads a JSON file named by the user. */
 export async function readJsonFile(
   path: string,
   { what, hint }: FilePurpose,
@@ -43,7 +43,7 @@ export async function readJsonFile(
   }
 }
 
-/** Writes what a user asked for to where they asked for it. */
+/** Writes a file to the path that the user chose. */
 export async function writeNamedFile(path: string, what: string, text: string): Promise<void> {
   await writeFile(path, text).catch((cause: NodeJS.ErrnoException) => {
     throw invalid(
@@ -54,7 +54,7 @@ export async function writeNamedFile(path: string, what: string, text: string): 
   })
 }
 
-/** Complaint about the contents of a file: where in it, and what is wrong there. */
+/** An error about a file's contents: where in it, and what is wrong there. */
 export function invalidContents(
   path: string,
   { what, version, hint }: FilePurpose,

@@ -72,17 +72,17 @@ const planSchema = z.object({
   unpackCount: count,
 })
 
-/** A plan as it is stored: two spaces, keys in the planner's order, a newline at the end. Same plan, same bytes. */
+/** The stored form of a plan: two spaces, keys in the planner's order, a newline at the end. Same plan, same bytes. */
 export function formatPlanFile(plan: MemoryPlan): string {
   return `${JSON.stringify(plan, undefined, 2)}\n`
 }
 
-/** Writes a plan where the user asked for it. */
+/** Writes a plan to the path that the user chose. */
 export async function writePlan(path: string, plan: MemoryPlan): Promise<void> {
   await writeNamedFile(path, 'plan', formatPlanFile(plan))
 }
 
-/** Reads a plan that `dsc memory plan` wrote; with `profileHash`, refuses one made from another profile. */
+/** Reads a plan written by `dsc memory plan`; with `profileHash`, refuses one made from another profile. */
 export async function readPlan(path: string, profileHash?: string): Promise<MemoryPlan> {
   const { value } = await readJsonFile(path, PLAN_FILE)
   const parsed = planSchema.safeParse(value)
@@ -102,7 +102,7 @@ export async function readPlan(path: string, profileHash?: string): Promise<Memo
   return plan
 }
 
-/** A plan is there to be read and may have been edited: every move must be within the step, in its own order. */
+/** Plans are meant to be read and may have been edited: every move must be within the step, in its own order. */
 function checkEvents(path: string, plan: MemoryPlan): void {
   const end = 3 * plan.layerNames.length
   plan.moves.forEach(({ outAfter, freeBy, inAt, useAt }, at) => {

@@ -89,14 +89,14 @@ const profileSchema = z.object({
   reuse: z.object({ packs: z.array(count), tensors: z.array(tensor) }).optional(),
 })
 
-/** Reads and checks a profile; `hash` is the sha256 of its bytes, by which a plan names it. */
+/** Reads and checks a profile; `hash` is the sha256 of its bytes, which identifies it in plans. */
 export async function readProfile(path: string): Promise<{ profile: MemoryProfile; hash: string }> {
   const { value, bytes } = await readJsonFile(path, PROFILE_FILE)
   const profile = parseProfile(value, path)
   return { profile, hash: createHash('sha256').update(bytes).digest('hex') }
 }
 
-/** Turns unknown JSON into a profile whose references all resolve, or says what is wrong with it. */
+/** Turns unknown JSON into a profile whose references all resolve, or throws an error that says what is wrong. */
 function parseProfile(value: unknown, path: string): MemoryProfile {
   const parsed = profileSchema.safeParse(value)
   if (!parsed.success) {

@@ -20,7 +20,7 @@ const reportSchema = z.object({
   lateness: z.array(z.object({ storage: z.number().int(), lateUs: z.number().nonnegative() })),
 })
 
-/** What an executor saw (`offload(plan).report()` in Python). */
+/** An executor's report of a run (`offload(plan).report()` in Python). */
 type RunReport = z.infer<typeof reportSchema>
 
 /** One comparison of prediction and run. */
@@ -31,7 +31,7 @@ interface Check {
   readonly isFine: boolean
 }
 
-/** Reads a run report an executor wrote. */
+/** Reads a run report written by an executor. */
 export async function readRunReport(path: string): Promise<RunReport> {
   const { value } = await readJsonFile(path, RUN_FILE)
   const parsed = reportSchema.safeParse(value)

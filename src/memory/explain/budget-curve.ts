@@ -3,18 +3,20 @@ import { planMemory } from '../plan/plan-memory.js'
 import type { MemoryProfile } from '../step/profile.js'
 import { planWays } from '../ways/choose-ways.js'
 
-/** What a plan of the same kind predicts under another budget; no time where none fits. */
+/** The prediction for a plan of the same kind under another budget; no time if no plan fits. */
 export interface BudgetPoint {
   readonly budgetBytes: number
   readonly stepMs: number | undefined
 }
 
-/** Points of a curve, from the least that was asked for to the peak without a plan. */
+/** Number of points on a curve, from the smallest requested budget to the peak without a plan. */
 const POINTS = 8
-/** Of the budget: the room that more or less of it is looked at with, where that is less than 1 GiB. */
+/** How far below and above the budget to look, as a share of it, if that is less than 1 GiB. */
 const SMALL_SHARE = 0.1
 
-/** The predicted step under budgets around that of `plan`: 1 GiB (or a tenth) less and more, and up to its full peak. */
+/**
+ * The predicted step under budgets around that of `plan`: 1 GiB (or a tenth) less and more, and up to its full peak.
+ */
 export function traceBudgets(profile: MemoryProfile, plan: MemoryPlan): BudgetPoint[] {
   const { budgetBytes, predicted } = plan
   const apart = Math.min(2 ** 30, Math.ceil(SMALL_SHARE * budgetBytes))
@@ -33,7 +35,7 @@ function predictStep(profile: MemoryProfile, plan: MemoryPlan, budgetBytes: numb
   if (budgetBytes === plan.budgetBytes) return plan.predicted.stepMs
   const { move, smallestBytes, reuse } = plan.options
   const request = { budgetBytes, profileHash: plan.profile, extras: move, smallestBytes, canReuse: reuse }
-  // A plan that recomputes nothing may come from planning without: more memory would not make it recompute.
+  // A plan that recomputes nothing may come from planning without it: more memory would not make it recompute.
   const outcome = plan.recompute.length > 0 ? planWays(profile, request) : planMemory(profile, request)
   if (outcome.kind === 'infeasible' || outcome.plan.predicted.peakBytes > budgetBytes) return undefined
   return outcome.plan.predicted.stepMs

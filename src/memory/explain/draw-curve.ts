@@ -7,7 +7,7 @@ const RIGHT = 30
 const TOP = 40
 const BOTTOM = 60
 
-/** Draws the predicted step over the budget as a standalone SVG; the plan's own budget is marked. Deterministic. */
+/** Draws the predicted step over the budget as a standalone SVG and marks the plan's own budget. Deterministic. */
 export function drawCurve(points: readonly BudgetPoint[], budgetBytes: number): string {
   const fitting = points.flatMap((point) =>
     point.stepMs === undefined ? [] : [{ ...point, stepMs: point.stepMs }],

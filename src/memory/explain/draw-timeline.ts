@@ -1,9 +1,9 @@
-/** What the picture shows: bytes per event without and with a plan, and where events begin in time. */
+/** The content of the picture: bytes per event without and with a plan, and the start of each event. */
 interface TimelineDrawing {
   readonly title: string
   readonly unplannedBytes: readonly number[]
   readonly plannedBytes: readonly number[]
-  /** Start of every event of the planned step in microseconds, one more entry for the end. */
+  /** Start of every event of the planned step in microseconds, and one more entry for the end. */
   readonly startUs: readonly number[]
   readonly budgetBytes: number
   /** Index of the first backward event. */

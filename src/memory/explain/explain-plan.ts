@@ -7,20 +7,20 @@ import { profileOfPlan } from '../step/recompute-blocks.js'
 import { formatEvent, layOutTimeline } from '../step/timeline.js'
 import { drawTimeline } from './draw-timeline.js'
 
-/** One storage and what the plan does with it, for people. */
+/** One storage and what the plan does with it, in readable form. */
 export interface Explanation {
   readonly storage: number
   readonly kind: string
-  /** The parameter's name, of parameters and gradients. */
+  /** The parameter's name, for parameters and gradients. */
   readonly name: string | null
   readonly bytes: number
-  /** Layer that makes it. */
+  /** Layer that produces it. */
   readonly producer: string
   readonly decision: 'moves' | 'stays'
   readonly why: string
 }
 
-/** Says for every storage of the profile why it moves or stays, largest first. */
+/** Explains for every storage of the profile why it moves or stays, largest first. */
 export function explainPlan(recorded: MemoryProfile, plan: MemoryPlan): Explanation[] {
   const profile = profileOfPlan(recorded, plan)
   const timeline = layOutTimeline(profile)
@@ -53,7 +53,7 @@ export function explainPlan(recorded: MemoryProfile, plan: MemoryPlan): Explanat
     .sort((a, b) => b.bytes - a.bytes || a.storage - b.storage)
 }
 
-/** The picture of one step: memory without a plan, with it, the budget, and the copies. */
+/** Draws one step: memory without a plan, with it, the budget, and the copies. */
 export function drawPlan(recorded: MemoryProfile, plan: MemoryPlan): string {
   const unplanned = layOutStep(recorded, { canReuse: plan.options.reuse })
   const profile = profileOfPlan(recorded, plan)

@@ -7,9 +7,9 @@ import { layOutTimeline } from '../step/timeline.js'
 /** Bytes of feature maps by what the plan does with them. */
 interface PlanTotals {
   readonly keptBytes: number
-  /** Not saved: made again in backward. */
+  /** Not saved, but recomputed in backward. */
   readonly recomputedBytes: number
-  /** One way. */
+  /** In one direction. */
   readonly movedBytes: number
 }
 
@@ -18,15 +18,18 @@ interface NamedTotals extends PlanTotals {
   readonly name: string
 }
 
-/** What a plan does with the saved feature maps: in the whole step, by module, and by line of code, largest first. */
+/**
+ * Sums over the saved feature maps by what the plan does with them: for the whole step, by module, and by line of code,
+ * largest first.
+ */
 export interface PlanSums {
   readonly totals: PlanTotals
   readonly modules: readonly NamedTotals[]
-  /** Empty where the profile does not know of lines. */
+  /** Empty if the profile has no lines. */
   readonly lines: readonly NamedTotals[]
 }
 
-/** Sums what the plan does with the saved feature maps. */
+/** Sums up what the plan does with the saved feature maps. */
 export function sumPlan(recorded: MemoryProfile, plan: MemoryPlan): PlanSums {
   const own = listSaved(recorded)
   const again = new Map(listSaved(profileOfPlan(recorded, plan)).map(({ storage }) => [storage, true]))
@@ -66,7 +69,7 @@ function listSaved(profile: MemoryProfile): { storage: number; bytes: number; la
   )
 }
 
-/** `h.3.mlp.fc1` belongs to `h.3`: a part of the model is what its numbers count, or else its first word. */
+/** `h.3.mlp.fc1` belongs to `h.3`: a part of the model ends at its number, else at the first word. */
 function moduleOf(layer: string): string {
   const words = layer.replace(/^(after|before) /, '').split('.')
   const number = words.findIndex((word) => /^\d+$/.test(word))

@@ -4,10 +4,10 @@ import { narrowParameters } from './half-parameters.js'
 import { encodeFrame } from './message.js'
 import type { ParameterState } from './parameter-state.js'
 
-/** A pull that finds nothing new is answered after this long, so that no proxy closes the connection. */
+/** How long a pull without news waits for an answer, so that no proxy closes the connection, in ms. */
 const MAX_WAIT_MS = 20_000
 
-/** Answers GET /v1/pull: the parameters, or those that changed since the version the worker has. */
+/** Answers GET /v1/pull with the parameters, or with those that changed since the worker's version. */
 export async function answerPull(
   node: CentralNode,
   query: URLSearchParams,
@@ -26,7 +26,7 @@ export async function answerPull(
     return send(410, { error: { reason: 'aborted', message: node.abortReason } })
   const { state } = node
   if (limit.aborted || !state) return send(202)
-  // `have` is the version in the half that will be written: what changed since is all it needs.
+  // `have` is the version in the half that will be written: it needs only later changes.
   const changed = state.layout.slots
     .map((_, at) => at)
     .filter((at) => !sameEpoch || have < 0 || state.changedAt[at]! > have)
@@ -50,7 +50,7 @@ export async function answerPull(
   response.end()
 }
 
-/** Those slots one after the other, without padding; halves, where wanted, for those that workers hold as halves. */
+/** Concatenates those slots without padding; on request as halves, if workers hold the slot as halves. */
 function gather(
   { layout, parameters }: ParameterState,
   changed: readonly number[],

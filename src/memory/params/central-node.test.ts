@@ -77,7 +77,7 @@ test('pushes as halves come to what float32 comes to, within the rounding of one
   )
   const expected = trainAlone(4, 20, true)
   for (const values of finals) assert.deepEqual(values, finals[0])
-  // Gradients here are below 4: 20 steps of an error of at most 2^-11 · 4, times learning rate / (1 − momentum).
+  // Gradients here are below 4: 20 steps with an error of at most 2^-11 · 4, times learning rate / (1 − momentum).
   const errors = expected.map((value, at) => Math.abs(value - finals[0]![at]!))
   const { slots } = layOutParameters(TOY_SLOTS) // between slots is padding, which halves leave 0
   const worst = Math.max(...slots.flatMap(({ offset, length }) => [...errors.slice(offset, offset + length)]))

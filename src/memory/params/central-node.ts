@@ -28,7 +28,7 @@ interface CollectedGradient extends PushExtras {
   readonly largest: number
 }
 
-/** The one place where parameters are updated. Owns their state, the barrier of a sync step, checkpoints. */
+/** The only place that updates parameters. Owns their state, the barrier of a sync step, and checkpoints. */
 export class CentralNode {
   readonly options: CentralOptions
   epoch = 0
@@ -42,7 +42,7 @@ export class CentralNode {
   #collected = new Map<number, CollectedGradient>()
   #barrier: NodeJS.Timeout | undefined
   readonly #waiters = new Waiters()
-  /** Ranks that ssp mode has given up until they push again. */
+  /** Ranks that ssp mode has given up on until they push again. */
   #lost = new Set<number>()
   readonly #checkpoints: CheckpointWriter
 
@@ -56,7 +56,7 @@ export class CentralNode {
     this.version = checkpoint.version
     this.#optimizer = resumeSettings(options.optimizer, checkpoint)
     this.state = new ParameterState(checkpoint, this.version)
-    const { lastSteps } = checkpoint // who joins goes on with the slowest, who else would wait for it
+    const { lastSteps } = checkpoint // a new rank starts at the slowest's step: others wait for lower ones
     this.lastSteps = this.lastSteps.map((_, rank) => lastSteps[rank] ?? Math.min(...lastSteps))
   }
 
@@ -65,12 +65,12 @@ export class CentralNode {
     return this.state?.layout
   }
 
-  /** How updates are made from now on. */
+  /** The settings for the next updates. */
   get optimizer(): OptimizerSettings {
     return this.#optimizer
   }
 
-  /** Changes how updates are made, from the next one on; when it resolves, that is on disk. */
+  /** Changes the optimizer's settings from the next update on; resolves when the change is on disk. */
   async change(change: OptimizerChange): Promise<void> {
     const before = this.#optimizer
     this.#optimizer = changeSettings(before, change)
@@ -80,8 +80,8 @@ export class CentralNode {
   }
 
   /**
-   * Takes the first worker's parameters; later workers only compare. False when they mean another model. Resolves
-   * when they are on disk: a server killed after that still knows them.
+   * Takes the first worker's parameters; later workers only compare. Returns false if theirs describe another model.
+   * Resolves when they are on disk: a server killed after that still knows them.
    */
   async begin(slots: readonly ParameterSlot[], values: Float32Array): Promise<boolean> {
     if (this.layout) await this.#checkpoints.settle()
@@ -94,14 +94,14 @@ export class CentralNode {
     return true
   }
 
-  /** Decides on a gradient and applies it, or keeps it until its step is whole. */
+  /** Decides on a gradient and applies it, or keeps it until its step is complete. */
   async push(key: PushKey, gradient: Float32Array, extras: PushExtras = {}): Promise<PushOutcome> {
     const aborted = this.#findAbort()
     if (aborted) return aborted
     const decision = this.#decide(key)
     if (decision.kind === 'refuse') return decision
     if (decision.kind === 'duplicate') {
-      await this.#checkpoints.settle() // what is called known must survive this server
+      await this.#checkpoints.settle() // a push reported as known must survive this server
       return this.#findAbort() ?? { kind: 'duplicate', version: this.version }
     }
     if (!this.state) {
@@ -137,8 +137,8 @@ export class CentralNode {
   }
 
   /**
-   * Resolves when there is a version of at least `version` and `step` may begin, or the job was aborted. Who still
-   * believes in another epoch is not kept waiting: what it pushed then is gone, and it must push again.
+   * Resolves when there is a version of at least `version` and `step` may begin, or the job was aborted. A worker that
+   * still believes in another epoch does not wait: the gradients it pushed then are gone, and it must push again.
    */
   async waitFor(
     { version, step, epoch }: { version: number; step: number; epoch: number },
@@ -157,7 +157,7 @@ export class CentralNode {
     }
   }
 
-  /** Ranks that others wait for: whose gradient of the present sync step is missing, or who are slowest in ssp mode. */
+  /** Ranks that hold up others: their gradient of the current sync step is missing, or they are slowest in ssp mode. */
   missingRanks(): number[] {
     const { mode } = this.options
     if (mode.kind === 'ssp') return findHolding(this.#progress, 2 + Math.max(...this.lastSteps))
@@ -165,7 +165,9 @@ export class CentralNode {
     return mode.kind === 'sync' ? ranks.filter((rank) => !this.#collected.has(rank)) : []
   }
 
-  /** Writes a checkpoint of the present version, after those under way. Rejects where that fails, `onFailed` first. */
+  /**
+   * Writes a checkpoint of the current version, after those under way. Rejects on failure, after calling `onFailed`.
+   */
   save(onFailed?: (error: unknown) => void): Promise<void> {
     return this.#checkpoints.write(() => this.#copy(), onFailed)
   }
@@ -231,7 +233,7 @@ export class CentralNode {
     return { mode: this.options.mode, lastSteps: this.lastSteps, lost: this.#lost }
   }
 
-  /** Notes that a push of ssp or async mode was applied: who waits for its rank waits anew. */
+  /** Notes that a push of ssp or async mode was applied, and restarts the timeout of ranks that wait for this one. */
   #advance({ rank, step }: PushKey): void {
     this.lastSteps[rank] = step
     clearTimeout(this.#barrier)
@@ -241,7 +243,7 @@ export class CentralNode {
     if (mode.kind === 'ssp' && next - step - 1 <= mode.bound) this.#lost.delete(rank)
   }
 
-  /** No rank has moved for so long, and some keep others from `step`: names them, or goes on without. */
+  /** Call it when no rank has moved for `lostAfterMs` and some hold up `step`: names them, or goes on without them. */
   #giveUpHolding(step: number): void {
     this.#barrier = undefined
     const holding = findHolding(this.#progress, step)
@@ -264,7 +266,10 @@ export class CentralNode {
     return undefined
   }
 
-  /** Ends an update: writes the checkpoint if one is due, then lets the waiting pulls go. Without it, the job ends. */
+  /**
+   * Ends an update: writes a checkpoint if one is due, then answers the waiting pulls. If the checkpoint fails, the job
+   * ends.
+   */
   async #settle(): Promise<PushOutcome | undefined> {
     const end = (error: unknown) => {
       this.abortReason ??= `version ${this.version}: ${this.#checkpoints.explain(error)}`

@@ -2,28 +2,28 @@ import type { PushDecision } from './plan/decide-push.js'
 import type { OptimizerSettings } from './plan/optimizer-settings.js'
 import type { LostPolicy, UpdateMode } from './plan/update-mode.js'
 
-/** What is fixed before step 1. */
+/** Options that are fixed before step 1. */
 export interface CentralOptions {
   readonly mode: UpdateMode
   readonly workers: number
-  /** A job that goes on from a checkpoint keeps what was changed meanwhile if this is as it was before. */
+  /** A job that resumes from a checkpoint keeps changes made during the run if this option is the same as before. */
   readonly optimizer: OptimizerSettings
   /** Whether gradients of a step are averaged over ranks (else summed). */
   readonly isMean: boolean
   readonly lost: LostPolicy
-  /** How long a sync step waits for its last rank, and ssp for a rank that holds others up, in milliseconds. */
+  /** How long a sync step waits for its last rank, and ssp for a rank that holds up others, in milliseconds. */
   readonly lostAfterMs: number
-  /** Where checkpoints go; undefined: none are written. */
+  /** Folder of checkpoints; undefined: none are written. */
   readonly checkpointFolder?: string | undefined
-  /** A checkpoint every so many versions. */
+  /** Number of versions between two checkpoints. */
   readonly checkpointEvery: number
 }
 
-/** What may come with a gradient. */
+/** Optional data of a push. */
 export interface PushExtras {
-  /** Slots for which this rank has none. */
+  /** Slots for which this rank has no gradient. */
   readonly absent?: readonly number[] | undefined
-  /** For this update alone; all ranks of a sync step must name the same. */
+  /** For this update only; all ranks of a sync step must give the same. */
   readonly learningRate?: number | undefined
 }
 

@@ -3,25 +3,25 @@ import { type Checkpoint, writeCheckpoint } from './checkpoint.js'
 /** Writes the checkpoints of a central node, one after the other. */
 export class CheckpointWriter {
   readonly #folder: string | undefined
-  /** Ends with the last one, whether it was written or not: one that fails must not fail those after it. */
+  /** Settles with the last checkpoint, written or not: a failure must not affect the next ones. */
   #last: Promise<void> = Promise.resolve()
   #unwritten = 0
-  /** Version of the last one that was begun; −1: none. */
+  /** Version of the last checkpoint begun; −1: none. */
   version = -1
 
-  /** Without a folder nothing is written. */
+  /** Without a folder it writes nothing. */
   constructor(folder: string | undefined) {
     this.#folder = folder
   }
 
-  /** Whether some are not on disk yet: until then, nobody may see what is in them. */
+  /** Whether checkpoints are not on disk yet: until then, no worker may see their content. */
   get isWriting(): boolean {
     return this.#unwritten > 0
   }
 
   /**
-   * Writes what `make` gives, when those before are over. Rejects where that fails; `onFailed` is called before anybody
-   * who waits can go on.
+   * Writes the result of `make` once earlier writes are over. Rejects on failure, and calls `onFailed` before any
+   * waiting caller can go on.
    */
   async write(make: () => Checkpoint | undefined, onFailed?: (error: unknown) => void): Promise<void> {
     const folder = this.#folder
@@ -44,12 +44,12 @@ export class CheckpointWriter {
     })
   }
 
-  /** Resolves when those under way are over, written or not. */
+  /** Resolves when the writes under way are over, successful or not. */
   async settle(): Promise<void> {
     await this.#last
   }
 
-  /** What workers are told of an error of `write`. */
+  /** Describes an error of `write` for workers. */
   explain(error: unknown): string {
     const reason = (error as NodeJS.ErrnoException).code ?? String(error)
     return `no checkpoint can be written to ${this.#folder} (${reason})`

@@ -10,7 +10,7 @@ import { readCheckpoint } from './checkpoint.js'
 import { openParameterClient } from './parameter-client.js'
 import { serveParameters } from './serve-parameters.js'
 
-/** A central node with a checkpoint folder whose disk can be full. */
+/** Starts a central node with a checkpoint folder whose disk can be full. */
 async function serve(t: TestContext, options: Partial<CentralOptions>) {
   const folder = await mkdtemp(join(tmpdir(), 'dsc-params-'))
   const node = new CentralNode({

@@ -9,19 +9,19 @@ import { layOutParameters, type ParameterSlot } from './plan/parameter-layout.js
 const CHECKPOINT_VERSION = 3
 const MARK = PARAMETER_WIRE.mark
 
-/** Bytes that are read at once. */
+/** Bytes read at once. */
 const PIECE_BYTES = 64 * 2 ** 20
 
-/** Everything a central node needs to go on after a restart. */
+/** Everything a central node needs to continue after a restart. */
 export interface Checkpoint {
   readonly slots: readonly ParameterSlot[]
   readonly epoch: number
   readonly version: number
   readonly lastSteps: readonly number[]
   readonly optimizer: OptimizerSettings
-  /** What the server was started with: changes made since live as long as that stays the same. */
+  /** The settings that the server was started with: changes made since stay valid as long as these are the same. */
   readonly startedWith: OptimizerSettings
-  /** How many steps each slot has made. */
+  /** Number of steps of each slot. */
   readonly steps: readonly number[]
   readonly parameters: Float32Array
   readonly moments: readonly Float32Array[]
@@ -29,7 +29,7 @@ export interface Checkpoint {
 
 const NAME = 'params.checkpoint'
 
-/** Writes a checkpoint so that after power loss there is the old one or the new one, whole. */
+/** Writes a checkpoint so that after a power loss either the old or the new one is there, whole. */
 export async function writeCheckpoint(folder: string, checkpoint: Checkpoint): Promise<void> {
   const { parameters, moments, ...state } = checkpoint
   const values = new Float32Array(parameters.length * (1 + moments.length))
@@ -53,7 +53,7 @@ export async function writeCheckpoint(folder: string, checkpoint: Checkpoint): P
   }
 }
 
-/** The checkpoint in `folder`; undefined when there is none yet. */
+/** The checkpoint in `folder`; undefined before the first one. */
 export async function readCheckpoint(folder: string): Promise<Checkpoint | undefined> {
   const path = join(folder, NAME)
   const bytes = await readWhole(path).catch((error: NodeJS.ErrnoException) => {
@@ -84,7 +84,7 @@ export async function readCheckpoint(folder: string): Promise<Checkpoint | undef
   }
 }
 
-/** Reads a file of any size: Node's own `readFile` ends at 2 GiB, which is a model of 180 million parameters. */
+/** Reads a file of any size: Node's own `readFile` is limited to 2 GiB, a model of 180 million parameters. */
 async function readWhole(path: string): Promise<Buffer> {
   const file = await open(path)
   try {

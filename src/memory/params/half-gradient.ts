@@ -10,8 +10,8 @@ const CHUNK = 1 << 18
 let codec: { readonly codec: Codec; readonly floats: number; readonly halves: number } | undefined
 
 /**
- * The payload of a push of halves: the halves of the whole layout, those of buffers 0, then the buffers' values in
- * float32, which have no scale to be rounded at, each with its padding.
+ * The payload of a push of halves: the halves of the whole layout, 0 for buffers, then the buffers' values in float32,
+ * unscaled and unrounded, each with its padding.
  */
 export function encodeHalfPush(
   layout: ParameterLayout,
@@ -25,7 +25,7 @@ export function encodeHalfPush(
   return { exponents, payload: Buffer.concat(parts) }
 }
 
-/** What `encodeHalfPush` was given, but for the rounding; undefined for a payload of another layout's size. */
+/** Restores the input of `encodeHalfPush`, except for rounding; undefined for a payload of another layout's size. */
 export function decodeHalfPush(
   layout: ParameterLayout,
   exponents: readonly number[],
@@ -50,9 +50,9 @@ function listBuffers(layout: ParameterLayout): { offset: number; size: number }[
 }
 
 /**
- * A gradient as halves with one power-of-two scale per parameter: half the bytes. Each parameter's largest magnitude
- * lands in [2^14, 2^15), so a value is off by at most 2^-11 of itself plus 2^-39 of that largest one. A parameter
- * whose gradient is not finite has scale 1 and stays not finite.
+ * Encodes a gradient as halves with one power-of-two scale per parameter: half the bytes. Each parameter's largest
+ * magnitude lands in [2^14, 2^15), so a value is off by at most 2^-11 of itself plus 2^-39 of that largest one. A
+ * parameter whose gradient is not finite has scale 1 and stays not finite.
  */
 export function encodeHalfGradient(
   layout: ParameterLayout,
@@ -72,7 +72,7 @@ export function encodeHalfGradient(
   return { exponents, halves }
 }
 
-/** The float32 gradient again. `exponents` and `halves` are as `encodeHalfGradient` made them for this layout. */
+/** Restores the float32 gradient. `exponents` and `halves` are from `encodeHalfGradient` with this layout. */
 export function decodeHalfGradient(
   layout: ParameterLayout,
   exponents: readonly number[],
@@ -100,7 +100,7 @@ function convert(
   for (let at = 0; at < length; at += CHUNK) chunk(at, Math.min(CHUNK, length - at), codec)
 }
 
-/** The power of two that brings the largest magnitude into [2^14, 2^15); 0 for one that is 0 or not finite. */
+/** The power of two that brings the largest magnitude into [2^14, 2^15); 0 if it is 0 or not finite. */
 function findExponent(values: Float32Array, offset: number, length: number): number {
   let largest = 0
   let sum = 0
@@ -114,7 +114,7 @@ function findExponent(values: Float32Array, offset: number, length: number): num
   return Math.max(-MAX_EXPONENT, Math.min(MAX_EXPONENT, exponent))
 }
 
-/** The kernels work on eight values at a time; the buffers have room for the rest of the last eight. */
+/** The kernels process eight values at a time; the buffers have room for the rest of the last eight. */
 function roundUp(count: number): number {
   return Math.ceil(count / 8) * 8
 }

@@ -6,7 +6,10 @@ const CHUNK = 1 << 18
 
 let opened: { readonly codec: Codec; readonly floats: number; readonly halves: number } | undefined
 
-/** Parameters as a worker of `type` holds them: rounded to the nearest half, ties to even, as PyTorch copies them. */
+/**
+ * Rounds parameters to the values that a worker of `type` holds: to the nearest half, ties to even, like PyTorch's
+ * copy.
+ */
 export function narrowParameters(values: Float32Array, type: Exclude<ParameterType, 'f32'>): Uint16Array {
   const narrow = new Uint16Array(values.length)
   for (let at = 0; at < values.length; at += CHUNK) {
@@ -21,7 +24,7 @@ export function narrowParameters(values: Float32Array, type: Exclude<ParameterTy
   return narrow
 }
 
-/** The float32 values of halves, exactly, into `target`. */
+/** Widens halves exactly to float32 values in `target`. */
 export function widenParameters(
   narrow: Uint16Array,
   type: Exclude<ParameterType, 'f32'>,
@@ -46,7 +49,7 @@ function open() {
   return opened
 }
 
-/** The kernels work on eight values at a time. */
+/** The kernels process eight values at a time. */
 function roundUp(count: number): number {
   return Math.ceil(count / 8) * 8
 }

@@ -55,7 +55,7 @@ async function runWithKills(
   let isOver = false
   t.after(async () => {
     isOver = true
-    // A server that is not gone yet may be writing its checkpoint into the folder.
+    // A server that has not exited yet may still be writing its checkpoint into the folder.
     await Promise.all([...children].map((child) => killAndWait(child)))
     await rm(folder, { recursive: true })
   })
@@ -113,7 +113,7 @@ async function runWithKills(
     }, 0)
   }
   const again = events.filter(({ kind }) => kind === 'again')
-  // One refused as too far ahead of the slowest rank is applied when that rank has moved on meanwhile.
+  // A push refused as too far ahead of the slowest rank is applied once that rank has moved on.
   const known = again.filter(({ first }) => first !== 'refused')
   assert.ok(known.length > 0)
   assert.deepEqual(
@@ -124,7 +124,7 @@ async function runWithKills(
   return { finals, url }
 }
 
-/** The server may have been killed last and be starting. */
+/** The server may have been killed last and still be starting. */
 async function readStatus(url: string): Promise<{ version: number; lastSteps: number[] }> {
   for (;;) {
     const response = await fetch(`${url}/v1/status`).catch(() => undefined)

@@ -2,22 +2,22 @@ import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatFrameStart, parseFrame, type Wire } from '../../frames/frame.js'
 
-/** The messages between central node and workers, and what a checkpoint is written as. */
+/** The format of messages between central node and workers, and of checkpoints. */
 export const PARAMETER_WIRE: Wire = { mark: 'DSCP', version: 2 }
 
 /** Bytes that go into a checksum at once. */
 const PIECE_BYTES = 2 ** 30
 
-/** Header of every request that names the worker's job. */
+/** Header of every request, naming the worker's job. */
 export const JOB_HEADER = 'x-dsc-job'
 
-/** What every head says of the values behind it: their CRC-32. */
+/** Common field of all heads: the CRC-32 of the values behind the head. */
 export interface MessageHead {
   readonly crc: number
   readonly [field: string]: unknown
 }
 
-/** How messages are read; `refuse` makes an error of a problem. */
+/** Settings for reading messages; `refuse` turns a problem into an error. */
 export const readingOf = (refuse: (problem: string) => Error) => ({
   wire: PARAMETER_WIRE,
   parse: parseHead,
@@ -25,15 +25,18 @@ export const readingOf = (refuse: (problem: string) => Error) => ({
 })
 
 /**
- * One message: its head, then values: float32, the halves of a push whose head says `"dtype":"f16"`, with its buffers
- * after them, or what a pull of halves says.
+ * Encodes a message: its head, then values. These are float32, the halves of a push whose head has `"dtype":"f16"`,
+ * followed by its buffers, or the values that a pull of halves describes.
  */
 export function encodeFrame(head: object, values: ArrayBufferView | undefined): Buffer[] {
   const payload = values ? Buffer.from(values.buffer, values.byteOffset, values.byteLength) : Buffer.alloc(0)
   return [formatFrameStart(PARAMETER_WIRE, { ...head, crc: checksum(payload) }, payload.length), payload]
 }
 
-/** Takes a message apart and checks its checksum; halves come as pairs in one float32 each. Values share the memory of `bytes` where they are aligned. */
+/**
+ * Splits a message and verifies its checksum; halves come as pairs in one float32 each. Values share the memory of
+ * `bytes` if they are aligned.
+ */
 export function decodeFrame(bytes: Buffer): { header: unknown; values: Float32Array } {
   const { head, payload } = parseFrame(bytes, readingOf(damaged))
   const found = checksum(payload)

@@ -7,9 +7,9 @@ const WORD = 0
 const VERSION_OF_HALF = [2, 3] as const
 
 /**
- * A worker's copy of the parameters in host memory: two halves and a version word. A pull writes the half nobody
- * reads and then flips; the word is odd while it writes. Readers take no lock and can not see a torn half: a read
- * counts only if no writer can have entered its half meanwhile. Works across threads that share `buffer`.
+ * A worker's copy of the parameters in host memory: two halves and a version word. A pull writes the half that is not
+ * being read and then flips; the word is odd while it writes. Readers take no lock and cannot see a torn half: a read
+ * counts only if no writer can have entered its half during the read. Works across threads that share `buffer`.
  */
 export class Mirror {
   readonly buffer: SharedArrayBuffer
@@ -35,9 +35,9 @@ export class Mirror {
   }
 
   /**
-   * Lets `fill` write the inactive half, then makes it the active one as `version`. The half holds the version
-   * before last, so `fill` must write everything that changed since. One writer at a time. When `fill` rejects,
-   * readers go on with the half they have.
+   * Lets `fill` write the inactive half, then activates it as `version`. That half holds the version before last, so
+   * `fill` must write everything that changed since. One writer at a time. If `fill` rejects, readers keep the half
+   * they have.
    */
   async update(
     version: number,
@@ -58,8 +58,8 @@ export class Mirror {
   }
 
   /**
-   * Copies `length` elements from `offset` into `target` and returns their version, all of one version.
-   * Repeats while a writer overtakes it, which takes two whole pulls during one read.
+   * Copies `length` elements from `offset` into `target`, all of one version, and returns that version. Repeats while a
+   * writer overtakes it, which takes two whole pulls during one read.
    */
   read(offset: number, length: number, target: Float32Array): number {
     for (;;) {
@@ -68,14 +68,14 @@ export class Mirror {
       const half = flips & 1
       const version = Atomics.load(this.#words, VERSION_OF_HALF[half]!)
       target.set(this.#halves[half]!.subarray(offset, offset + length))
-      // The other half is written at word 2·flips+1; this one again only from 2·flips+3 on.
-      // Adding 0 is a read that no earlier read of the half may pass, which a plain load is not on ARM.
+      // The other half is written at word 2·flips+1; this one again only from 2·flips+3 on. Adding 0 is a read that no
+      // earlier read of the half may pass, which a plain load is not on ARM.
       if (Atomics.add(this.#words, WORD, 0) < 2 * flips + 3) return version
     }
   }
 }
 
-/** Opens a mirror for `length` parameters, or refuses before step 1 when the host has no room for both halves. */
+/** Opens a mirror for `length` parameters, or refuses before step 1 if the host has no room for both halves. */
 export function openMirror(length: number, freeBytes: number = freemem()): Mirror {
   const neededBytes = HEADER_BYTES + 8 * length
   if (neededBytes > freeBytes) {

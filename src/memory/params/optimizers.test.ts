@@ -201,6 +201,6 @@ test('thousands of pushes leave memory as it is', { timeout: 900_000 }, async (t
   }
   assert.equal(node.version, pushes)
   t.diagnostic(`MiB after each sixth: ${sizes.map(Math.round).join(', ')}`)
-  // A leak of one gradient per push were 25 MiB per 100 pushes.
+  // A leak of one gradient per push would be 25 MiB per 100 pushes.
   assert.ok(sizes.at(-1)! - sizes[1]! < 64, sizes.join(', '))
 })

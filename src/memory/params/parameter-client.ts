@@ -9,16 +9,16 @@ import type { OptimizerChange } from './plan/optimizer-settings.js'
 import { layOutParameters, type ParameterLayout, type ParameterSlot } from './plan/parameter-layout.js'
 import { type PullNews, receivePull } from './receive-pull.js'
 
-/** What a push came to. `refused`: pull and compute the gradient again; nothing was applied. */
+/** Outcome of a push. `refused`: pull and compute the gradient again; nothing was applied. */
 export type PushResult =
   | { readonly state: 'applied' | 'waiting' | 'duplicate'; readonly version: number }
   | { readonly state: 'refused'; readonly reason: 'stale' | 'ahead' | 'epoch'; readonly message: string }
 
-/** How long a server that does not answer is tried again before a call fails, and the pause between tries, in ms. */
+/** How long to retry a server that does not answer before a call fails, and the pause between attempts, in ms. */
 const PATIENCE_MS = 30_000
 const PAUSE_MS = 100
 
-/** Where the central node is, and what this worker trains. */
+/** Address of the central node, and the parameters that this worker trains. */
 export interface ParameterClientOptions {
   readonly url: string
   readonly rank: number
@@ -26,18 +26,18 @@ export interface ParameterClientOptions {
   /** Initial parameters in the layout of `slots`. */
   readonly values: Float32Array
   readonly token?: string | undefined
-  /** As the server was told. Default: `user-` and the number of this process's user. */
+  /** Must match the server's. Default: `user-` and the number of this process's user. */
   readonly job?: string | undefined
   /** Default 30,000. */
   readonly patienceMs?: number | undefined
-  /** How gradients travel: float32 (default), or scaled halves, which are half the bytes and rounded to 11 bits. */
+  /** Encoding of gradients: float32 (default), or scaled halves, which are half the bytes and rounded to 11 bits. */
   readonly pushType?: 'f32' | 'f16' | undefined
   readonly signal?: AbortSignal
 }
 
 /**
- * Opens a worker's client. The first worker's `values` become the parameters; the others get the server's by their
- * first pull. A server that restarts is waited for.
+ * Opens a worker's client. The first worker's `values` become the parameters; the others receive the server's with
+ * their first pull. Waits for a server that restarts.
  */
 export async function openParameterClient(options: ParameterClientOptions): Promise<ParameterClient> {
   const client = new ParameterClient(options)
@@ -53,10 +53,10 @@ export class ParameterClient {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 2 })
   #epoch = -1
   #lastStep = -1
-  /** Versions in the halves, newest first; what the inactive half has decides what it needs. */
+  /** Versions in the halves, newest first; the inactive half's version decides what it needs. */
   #held: readonly { readonly epoch: number; readonly version: number }[] = []
 
-  /** Use `openParameterClient`, which begins, too. */
+  /** Use `openParameterClient`, which also begins. */
   constructor(options: ParameterClientOptions) {
     if (!URL.canParse(options.url) || new URL(options.url).protocol !== 'http:')
       throw new DscError(
@@ -68,25 +68,26 @@ export class ParameterClient {
     this.mirror = openMirror(this.layout.length)
   }
 
-  /** Life of the server this client last pulled from. */
+  /** Life of the server that this client last pulled from. */
   get epoch(): number {
     return this.#epoch
   }
 
-  /** This rank's last applied step there. */
+  /** This rank's last step applied there. */
   get lastStep(): number {
     return this.#lastStep
   }
 
-  /** Tells the server what is trained: the first worker's `values` become the parameters. */
+  /** Tells the server which parameters are trained: the first worker's `values` become the parameters. */
   async begin(values: Float32Array): Promise<void> {
     const { rank, slots, signal } = this.#options
     await this.#call('/v1/begin', { body: encodeFrame({ rank, slots }, values), signal })
   }
 
   /**
-   * Waits for a version of at least `atLeast` (and, in ssp mode, leave to begin `step`), into the mirror. Returns the
-   * version it got: a lower one after a restart of the server, when pushes of its earlier life are gone.
+   * Waits for a version of at least `atLeast` (and, in ssp mode, permission to begin `step`) and pulls it into the
+   * mirror. Returns the version received: a lower one after a restart of the server, when pushes of its earlier life
+   * are gone.
    */
   async pull({
     atLeast = 0,
@@ -125,8 +126,8 @@ export class ParameterClient {
   }
 
   /**
-   * Pushes the gradient of `step`, in the layout of the parameters; buffers' values in their places. `learningRate`
-   * is for this update alone. `absent` are the indices of slots without a gradient: they stay as they are.
+   * Pushes the gradient of `step`, in the layout of the parameters, with buffers' values in their places.
+   * `learningRate` is for this update only. `absent` are the indices of slots without a gradient: they stay unchanged.
    */
   async push(
     gradient: Float32Array,
@@ -144,7 +145,7 @@ export class ParameterClient {
     return { state: 'refused', reason: body.error!.reason, message: body.error!.message }
   }
 
-  /** Changes how the centre updates, from its next update on, for all workers. */
+  /** Changes the central node's optimizer settings, from its next update on, for all workers. */
   async change(change: OptimizerChange): Promise<void> {
     await this.#call('/v1/optimizer', { body: [Buffer.from(JSON.stringify(change))] })
   }
@@ -180,11 +181,11 @@ interface Call {
   readonly patienceMs?: number | undefined
   readonly signal?: AbortSignal | undefined
   readonly agent: Agent
-  /** Takes the body of a 200 itself; when it rejects, the call is made again. */
+  /** Reads the body of a 200 itself; if it rejects, the call is repeated. */
   readonly receive?: ((response: IncomingMessage) => Promise<void>) | undefined
 }
 
-/** Calls until the server answers; what it refuses for good becomes a DscError. */
+/** Repeats the call until the server answers; a final refusal becomes a DscError. */
 async function callPatiently(call: Call): Promise<{ status: number; bytes: Buffer }> {
   let deadlineMs: number | undefined // from the first failure on: a pull may have waited for other ranks before
   for (;;) {

@@ -13,35 +13,35 @@ import { advanceRange, findOverflow, isSafe, measureRange, type UpdateRange } fr
 /** One update: the gradient of every parameter and the values of every buffer, in the layout. */
 interface ParameterUpdate {
   readonly gradient: Float32Array
-  /** At least the largest magnitude in `gradient`. */
+  /** Upper bound of the magnitudes in `gradient`. */
   readonly largest: number
-  /** Slots that nobody has a gradient for: they stay as they are, as PyTorch leaves a parameter without `grad`. */
+  /** Slots without a gradient on any rank: they stay unchanged, like a parameter without `grad` in PyTorch. */
   readonly absent: ReadonlySet<number>
   readonly settings: OptimizerSettings
 }
 
-/** What a state is made of; all arrays are taken over. */
+/** The parts of a state; it takes ownership of all arrays. */
 interface ParameterStateParts {
   readonly slots: readonly ParameterSlot[]
   readonly parameters: Float32Array
   /** As many as the optimizer keeps. */
   readonly moments: readonly Float32Array[]
-  /** How many steps each slot has made. */
+  /** Number of steps of each slot. */
   readonly steps: readonly number[]
 }
 
-/** The parameters of a job with what their optimizer keeps beside them: float32, whatever the workers hold. */
+/** The parameters of a job with their optimizer state: float32, even if workers hold halves. */
 export class ParameterState implements UpdateState {
   readonly layout: ParameterLayout
   readonly parameters: Float32Array
   readonly moments: readonly Float32Array[]
-  /** How many steps each slot has made. */
+  /** Number of steps of each slot. */
   readonly steps: number[]
-  /** Version at which each slot last changed: what a delta pull needs. */
+  /** Version at which each slot last changed: needed for a delta pull. */
   readonly changedAt: number[]
   #range: UpdateRange
 
-  /** `version`: of the parameters given. */
+  /** `version`: that of the given parameters. */
   constructor({ slots, parameters, moments, steps }: ParameterStateParts, version: number) {
     this.layout = layOutParameters(slots)
     this.parameters = parameters
@@ -51,7 +51,7 @@ export class ParameterState implements UpdateState {
     this.#range = measureRange(this)
   }
 
-  /** Makes `version` by one update, in place. */
+  /** Applies one update in place, which makes `version`. */
   apply(update: ParameterUpdate, version: number): void {
     const { gradient, settings } = update
     const range = this.#advance(update)
@@ -68,11 +68,11 @@ export class ParameterState implements UpdateState {
       if (stepParameters(this, gradient, { settings: own, offset, length, step }))
         this.changedAt[index] = version
     }
-    // Bounds only grow. Where they are no longer of use, the values themselves count again.
+    // Bounds only grow. When they become useless, they are measured again from the values.
     this.#range = isSafe(range) ? range : measureRange(this)
   }
 
-  /** Says which parameter an update would make infinite, `getUpdate` giving its values; undefined: none. */
+  /** Names the parameter that an update would make infinite, with the gradient from `getGradient`; undefined: none. */
   explainOverflow(
     bounds: Omit<ParameterUpdate, 'gradient'>,
     getGradient: () => Float32Array,
@@ -98,7 +98,7 @@ export class ParameterState implements UpdateState {
     return undefined
   }
 
-  /** All of it, as a checkpoint keeps it. */
+  /** The whole state, as a checkpoint stores it. */
   copy(): ParameterStateParts {
     return {
       slots: this.layout.slots,
@@ -128,7 +128,7 @@ export class ParameterState implements UpdateState {
   }
 }
 
-/** A state that begins with a worker's `values`, in the layout of `slots`; undefined where they do not fit it. */
+/** A state that begins with a worker's `values`, in the layout of `slots`; undefined if they do not fit it. */
 export function beginState(
   slots: readonly ParameterSlot[],
   values: Float32Array,

@@ -12,18 +12,18 @@ const newsSchema = z.object({
   version: z.number().int(),
   epoch: z.number().int(),
   lastStep: z.number().int(),
-  /** Indices of the parameters that follow; absent: all of them, as they lie in the layout. */
+  /** Indices of the parameters that follow; absent: all of them, in the order of the layout. */
   changed: z.array(z.number().int()).optional(),
-  /** Whether slots that workers hold as halves come as halves. */
+  /** Whether slots that workers hold as halves are sent as halves. */
   halves: z.boolean().default(false),
 })
 
-/** What a pull says of itself. */
+/** The head of a pull. */
 export type PullNews = z.infer<typeof newsSchema>
 
 /**
- * Receives a pull straight into the mirror's inactive half, chunk by chunk, and shows it when it is whole and its
- * checksum is right. When this rejects, readers go on with the half they have, and the inactive one is worthless.
+ * Receives a pull straight into the mirror's inactive half, chunk by chunk, and activates it once it is complete and
+ * its checksum matches. If this rejects, readers keep the half they have, and the inactive one is worthless.
  */
 export async function receivePull(
   stream: AsyncIterable<Buffer>,

@@ -12,7 +12,7 @@ import { decodeHalfPush } from './half-gradient.js'
 import { decodeFrame, JOB_HEADER } from './message.js'
 import { formatUpdateMode } from './plan/update-mode.js'
 
-/** No message may be larger: a guard against a peer that is not one of ours. */
+/** Maximum size of a message: a guard against foreign peers. */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 30
 
 const count = z.number().int().nonnegative()
@@ -34,7 +34,7 @@ const pushSchema = z.object({
   step: count,
   baseVersion: count,
   dtype: z.enum(['f32', 'f16']).default('f32'),
-  /** Of f16: the power of two that each parameter's gradient was multiplied with. */
+  /** For f16: the power of two that each parameter's gradient was multiplied by. */
   exponents: z.array(z.number().int().min(-120).max(120)).default([]),
   absent: z.array(count).optional(),
   learningRate: rate.optional(),
@@ -53,15 +53,15 @@ export interface ParameterServer {
 }
 
 /**
- * Serves a central node over HTTP: POST /v1/begin, /v1/push and /v1/optimizer, GET /v1/pull and /v1/status. Beyond loopback a
- * token is required.
+ * Serves a central node over HTTP: POST /v1/begin, /v1/push and /v1/optimizer, GET /v1/pull and /v1/status. Beyond
+ * loopback it requires a token.
  */
 export async function serveParameters(
   node: CentralNode,
   options: {
     readonly host: string
     readonly port: number
-    /** Needed beyond loopback. */
+    /** Required beyond loopback. */
     readonly token?: string | undefined
     /** Workers of another job are refused. Default: `user-` and the number of this process's user. */
     readonly job?: string | undefined
@@ -153,7 +153,10 @@ async function answer(
   }
 }
 
-/** Halves as float32; of another size than the model's they stay as they are, and the node refuses them by size. */
+/**
+ * Widens halves to float32. If their size does not match the model's, it leaves them as they are, and the node refuses
+ * them by size.
+ */
 function widen(node: CentralNode, exponents: readonly number[], values: Float32Array): Float32Array {
   const { layout } = node
   if (!layout || exponents.length !== layout.slots.length) return values

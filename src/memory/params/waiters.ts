@@ -1,4 +1,4 @@
-/** Calls that wait until something has changed, and then look for themselves. */
+/** Calls that wait until something has changed, and then check for themselves. */
 export class Waiters {
   readonly #wakes = new Set<() => void>()
 
@@ -16,7 +16,7 @@ export class Waiters {
     })
   }
 
-  /** Wakes everybody who waits now. */
+  /** Wakes all current waiters. */
   wakeAll(): void {
     for (const wake of [...this.#wakes]) wake()
   }

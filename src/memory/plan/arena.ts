@@ -1,4 +1,4 @@
-/** Something that needs `bytes` in an arena from event `from` to event `to`, both included. */
+/** A request for `bytes` in an arena from event `from` to event `to`, both included. */
 interface ArenaRequest {
   readonly id: number
   readonly bytes: number
@@ -6,7 +6,7 @@ interface ArenaRequest {
   readonly to: number
 }
 
-/** Where everything lies, how large the arena must be, and how large it would be without gaps. */
+/** The place of every request, the size of the arena, and its size without gaps. */
 interface ArenaLayout {
   readonly sizeBytes: number
   /** Most bytes in use at once: no layout can be smaller. */
@@ -14,18 +14,18 @@ interface ArenaLayout {
   readonly offsets: ReadonlyMap<number, number>
 }
 
-/** Slots start at multiples of this: what a copy engine and vector loads like. */
+/** Slots start at multiples of this, which suits copy engines and vector loads. */
 export const ARENA_ALIGNMENT_BYTES = 512
 
-/** How often the request that tops the arena is placed earlier, in the hope of a smaller arena. */
+/** How often the request at the top of the arena is placed earlier, to try for a smaller arena. */
 const PROMOTIONS = 40
-/** Above this many requests only the plain orders are tried: promotions would cost seconds. */
+/** With more requests only the plain orders are tried: promotions would cost seconds. */
 const PROMOTABLE = 300
 
 /**
- * Gives every request an offset so that no two that overlap in time overlap in space. Tries several orders of
- * greedy first fit (size, lifetime, start, end), then keeps placing whatever tops the arena first.
- * Deterministic; the smallest arena wins, ties go to the first found.
+ * Gives every request an offset so that no two that overlap in time overlap in space. Tries several orders of greedy
+ * first fit (size, lifetime, start, end), then keeps placing the topmost request first. Deterministic; the smallest
+ * arena wins, ties go to the first found.
  */
 export function layOutArena(requests: readonly ArenaRequest[]): ArenaLayout {
   const liveBytes = findMostLive(requests)
@@ -92,7 +92,7 @@ function findPlace(placed: readonly { low: number }[], offset: number): number {
   return low
 }
 
-/** The most bytes that are taken at once: no layout is smaller. */
+/** The most bytes in use at once: no layout is smaller. */
 export function findMostLive(requests: readonly ArenaRequest[]): number {
   const changes = requests
     .flatMap(({ bytes, from, to }) => [

@@ -6,7 +6,7 @@ import type { Timeline } from '../step/timeline.js'
 /** Below this a copy costs more than it frees: in ResNet-50, 123 of 478 saved tensors hold 1.2 % of the bytes. */
 export const MIN_MOVE_BYTES = 1 << 20
 
-/** What may leave the device besides feature maps, when parameters are updated on the host (the mirror). */
+/** Kinds besides feature maps that may leave the device when parameters are updated on the host (the mirror). */
 export type ExtraKind = Extract<TensorKind, 'param' | 'param_grad' | 'opt_state'>
 
 /** An interval in which a storage is idle and could be on the host instead. */
@@ -17,14 +17,14 @@ export interface Candidate {
   readonly outAfter: number
   /** The event that needs it back; the number of events: not before the step ends. */
   readonly useAt: number
-  /** Copy times in microseconds; 0 where the host has a true copy already, or nothing needs to return. */
+  /** Copy times in microseconds; 0 if the host has a true copy already, or nothing needs to return. */
   readonly outUs: number
   readonly inUs: number
-  /** Idle time minus both copies, in microseconds: what is left for queues and delays. */
+  /** Idle time minus both copies, in microseconds: the margin for queues and delays. */
   readonly slackUs: number
 }
 
-/** What cannot move, and why: shown by `dsc memory explain`. */
+/** A storage that cannot move, and why: shown by `dsc memory explain`. */
 export interface Keep {
   readonly storage: number
   readonly bytes: number
@@ -36,7 +36,7 @@ export function copyUs(bytes: number, gigabytesPerSecond: number, latencyUs: num
   return latencyUs + bytes / (gigabytesPerSecond * 1e3)
 }
 
-/** Finds everything that could leave the device for a while, and says of the rest why it stays. */
+/** Finds everything that could leave the device for a while, and gives the reason for everything that stays. */
 export function findMovable(
   profile: MemoryProfile,
   { timeline, lifetimes }: Pick<ProfiledStep, 'timeline' | 'lifetimes'>,
@@ -69,7 +69,8 @@ export function findMovable(
       continue
     }
     if (kind === 'feature') {
-      // Executors act on autograd's calls: what it saves and never asks for again, nobody would bring back.
+      // Executors act on autograd's calls: nothing would bring back a storage that autograd saves and never asks for
+      // again.
       if (lifetime.packs.length > 0 && lifetime.unpacks.length === 0) {
         keep('saved, and never asked for in backward')
         continue
@@ -116,7 +117,7 @@ function findLongestGap(
   return best
 }
 
-/** Idle times of a storage whose truth is the host mirror: parameters come per layer, gradients only leave. */
+/** Idle times of a storage whose true copy is in the host mirror: parameters come per layer, gradients only leave. */
 function findExtraGaps(
   lifetime: Lifetime,
   end: number,

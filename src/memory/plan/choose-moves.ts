@@ -11,7 +11,7 @@ const COMPARE: Readonly<Record<Ranking, (a: Candidate, b: Candidate) => number>>
   density: (a, b) => (b.useAt - b.outAfter) * b.bytes - (a.useAt - a.outAfter) * a.bytes,
 }
 
-/** Ranks candidates; equal ones by storage, so that every run ranks alike. */
+/** Ranks candidates; ties go by storage, so that every run ranks alike. */
 export function rankCandidates(candidates: readonly Candidate[], ranking: Ranking): Candidate[] {
   const compare = COMPARE[ranking]
   return candidates.toSorted(
@@ -27,9 +27,9 @@ export function emptyAsPossible(liveBytes: readonly number[], candidates: readon
 }
 
 /**
- * Picks moves until no event exceeds `budgetBytes`: always at the fullest event, the best-ranked candidate that is
- * idle across it. Then drops every pick that later picks made needless, worst-ranked first.
- * Returns undefined when some event cannot be brought under the budget.
+ * Picks moves until no event exceeds `budgetBytes`: always at the fullest event, the best-ranked candidate that is idle
+ * across it. Then drops every pick that later picks made unnecessary, worst-ranked first. Returns undefined if some
+ * event cannot be brought under the budget.
  */
 export function chooseMoves(
   liveBytes: readonly number[],

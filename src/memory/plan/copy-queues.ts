@@ -1,11 +1,11 @@
 import type { MemoryProfile } from '../step/profile.js'
 import { copyUs } from './candidates.js'
 
-/** What goes wrong with copies on purpose. Every function gets a number that is unique per copy of the step. */
+/** Faults to inject into copies. Every function gets a number that is unique per copy of the step. */
 export interface CopyFaults {
   /** How many times longer a copy takes; default 1. */
   readonly copySlowdown?: ((copy: number) => number) | undefined
-  /** How often a copy fails and is done again before it succeeds; default 0. */
+  /** How often a copy fails and is repeated before it succeeds; default 0. */
   readonly copyFailures?: ((copy: number) => number) | undefined
 }
 
@@ -23,7 +23,7 @@ type Copied = Pick<CopyTime, 'storage' | 'bytes'>
 
 /** One copy queue in each direction; while both are busy they share the link. */
 export class CopyQueues {
-  /** Of all copies so far, in the order in which they were started. */
+  /** Times of all copies so far, in the order in which they were started. */
   readonly times: CopyTime[] = []
   readonly #device: MemoryProfile['device']
   readonly #faults: CopyFaults

@@ -19,7 +19,7 @@ import type { ScheduleLimits } from './schedule.js'
 import type { Simulation } from './simulate-plan.js'
 import { findTicks, signPacks, type TickClock } from './ticks.js'
 
-/** What is decided on: a step, what may leave it for a while, and how much may be there at once. */
+/** The planning problem: a step, the storages that may leave it for a while, and the memory limits. */
 export interface PlanProblem extends Omit<ScheduleLimits, 'aimBytes'> {
   readonly profile: MemoryProfile
   /** sha256 of the profile file. */
@@ -28,22 +28,22 @@ export interface PlanProblem extends Omit<ScheduleLimits, 'aimBytes'> {
   readonly step: ProfiledStep
   readonly clock: TickClock
   readonly candidates: readonly Candidate[]
-  /** Blocks that run again: `profile` and `step` are as they are then. */
+  /** Blocks that run again: `profile` and `step` already include that. */
   readonly recompute: readonly Block[]
   readonly recomputeUs: number
-  /** The step when nothing moves nor runs again. */
+  /** The step when nothing moves or runs again. */
   readonly recorded: MemoryProfile
-  /** What must stay, and why. */
+  /** Storages that must stay, and why. */
   readonly keeps: readonly Keep[]
 }
 
-/** A schedule, and how it did on the simulated device. */
+/** A schedule, and its result on the simulated device. */
 export interface PlanAttempt {
   readonly placed: PlacedSchedule
   readonly simulation: Simulation
 }
 
-/** Writes an attempt down as a plan. */
+/** Turns an attempt into a plan. */
 export function describePlan(problem: PlanProblem, { placed, simulation }: PlanAttempt): MemoryPlan {
   const { profile, options, step, keeps } = problem
   const host = layOutHost(placed)
@@ -106,7 +106,7 @@ function describeRecomputation({ name, recorded }: Block): PlannedRecomputation 
   return { name, call, inputs: inputs.length, buffers }
 }
 
-/** What could move and does not. */
+/** Storages that could move but do not. */
 function findIdleKeeps({ candidates }: PlanProblem, moves: readonly PlannedMove[]): Keep[] {
   const moved = new Set(moves.map(({ storage }) => storage))
   const why =
@@ -119,7 +119,7 @@ function findIdleKeeps({ candidates }: PlanProblem, moves: readonly PlannedMove[
     .map(({ storage, bytes }) => ({ storage, bytes, why }))
 }
 
-/** The order of copies out that may start at once: as their memory is needed. Simulator and executor keep it. */
+/** Order of copies out that may start at once: by when their memory is needed. Simulator and executor keep it. */
 function compareMoves(a: PlannedMove, b: PlannedMove): number {
   return a.outAfter - b.outAfter || a.freeBy - b.freeBy || a.storage - b.storage
 }
@@ -166,7 +166,7 @@ function layOutHost(placed: PlacedSchedule) {
   )
 }
 
-/** Where parameters or gradients move, all of them have a home on the host: the optimizer's. */
+/** If parameters or gradients move, all of them have a home on the host: the optimizer's. */
 function sumHomeBytes(lifetimes: readonly Lifetime[], moves: readonly PlannedMove[]): number {
   if (moves.every(({ kind }) => kind === 'feature')) return 0
   return lifetimes

@@ -1,4 +1,4 @@
-/** What is on the simulated device and how many bytes that is. Knows nothing of plans. */
+/** Tracks the storages on the simulated device and their bytes. Knows nothing of plans. */
 export class DeviceLedger {
   readonly #held = new Map<number, { bytes: number; isInArena: boolean }>()
   #usedBytes: number
@@ -16,7 +16,7 @@ export class DeviceLedger {
     return this.#held.has(storage)
   }
 
-  /** Takes memory for a storage; one inside the arena costs nothing more than the arena. */
+  /** Allocates a storage; inside the arena it costs nothing beyond the arena itself. */
   put({
     storage,
     bytes,
@@ -31,7 +31,7 @@ export class DeviceLedger {
     if (!isInArena) this.#usedBytes += bytes
   }
 
-  /** Gives a storage's memory back; does nothing for one that is not here. */
+  /** Frees a storage's memory; does nothing if it is not on the device. */
   drop(storage: number): void {
     const held = this.#held.get(storage)
     if (!held) return
@@ -44,7 +44,7 @@ export class DeviceLedger {
     this.#usedBytes += bytes
   }
 
-  /** Gives the arena back. Returns a complaint for everything still inside. */
+  /** Frees the arena. Returns a complaint for everything still inside. */
   returnArena(): string[] {
     this.#usedBytes -= this.#arenaBytes
     this.#arenaBytes = 0

@@ -12,7 +12,7 @@ const DEVICE = {
 }
 const MIB = 2 ** 20
 
-/** Equal layers around one whose output is as large as `middleMib`, so that nothing else may be there meanwhile. */
+/** Equal layers around one whose output is as large as `middleMib`, so that nothing else fits beside it. */
 function withWideMiddle(middleMib: number): SyntheticNode[] {
   return Array.from({ length: 9 }, (_, at) => ({
     name: `layer${at}`,

@@ -3,10 +3,12 @@ import type { Timeline } from '../step/timeline.js'
 import type { Candidate } from './candidates.js'
 import { emptyAsPossible } from './choose-moves.js'
 
-/** Events looked at: those with the least room for maps that could be away, and those furthest over the budget. */
+/**
+ * Number of events examined: those with the least room for maps that could be away, and those furthest over the budget.
+ */
 const MAX_EVENTS = 128
 
-/** A step under a budget, as far as its stall depends on it. */
+/** The properties of a step under a budget that its stall depends on. */
 interface StallProblem {
   readonly profile: Pick<MemoryProfile, 'device'>
   readonly step: { readonly timeline: Pick<Timeline, 'startUs'> }
@@ -15,7 +17,7 @@ interface StallProblem {
   readonly candidates: readonly Candidate[]
 }
 
-/** A wait that cannot be avoided before some event later than `after` and up to `until`. */
+/** An unavoidable wait before some event later than `after` and up to `until`. */
 interface Wait {
   readonly after: number
   readonly until: number
@@ -23,10 +25,10 @@ interface Wait {
 }
 
 /**
- * A stall no plan of this budget can avoid, in microseconds. At an event, at most `room` bytes of what could be away
- * can be on the device, in whole storages. So all the rest of what was made since some earlier event must have left
- * through the queue out in between, and all the rest of what is used until some later event must come back through
- * the queue in. Waits between different events add up.
+ * A stall that no plan within this budget can avoid, in microseconds. At an event, at most `room` bytes of the storages
+ * that could be away can be on the device, in whole storages. So all others made since some earlier event must have
+ * left through the queue out in between, and all others used until some later event must come back through the queue
+ * in. Waits between different events add up.
  */
 export function findLeastStallUs(problem: StallProblem): number {
   const { candidates } = problem
@@ -73,7 +75,7 @@ function findWaits(
   return waits
 }
 
-/** Above this many different sums the room is so much larger than what goes in that it may count as filled. */
+/** With more different sums the room is so much larger than the storages that it may count as filled. */
 const MAX_SUMS = 64
 
 /** Most bytes of whole storages that fit into `room`, or a little more: a storage stays as a whole or not at all. */

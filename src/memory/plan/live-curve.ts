@@ -52,7 +52,7 @@ export class LiveCurve {
     return most
   }
 
-  /** The first event that has the highest value of all. */
+  /** The first event with the highest value. */
   firstHighest(): number {
     let node = 1
     let low = 0

@@ -9,7 +9,7 @@ export const PLAN_VERSION = 2
 export interface PlannedMove {
   readonly storage: number
   readonly kind: TensorKind
-  /** Of a parameter or its gradient: by which an executor knows it. */
+  /** For a parameter or its gradient: the name by which an executor knows it. */
   readonly name: string | null
   readonly bytes: number
   /** The copy out starts after this event, and must have ended before `freeBy`. */
@@ -22,34 +22,34 @@ export interface PlannedMove {
   /** Offset in the host arena; in the reload arena where the plan has one. */
   readonly hostOffset: number
   readonly reloadOffset: number | null
-  /** Predicted copy times and the idle time they leave, in microseconds. */
+  /** Predicted copy times and the remaining idle time, in microseconds. */
   readonly outUs: number
   readonly inUs: number
   readonly slackUs: number
-  /** Backward uses to come when it is away: what its reference count starts at. */
+  /** Remaining backward uses when it leaves: the initial value of its reference count. */
   readonly refs: number
   readonly packs: readonly number[]
   readonly unpacks: readonly number[]
   /**
-   * The same times on the executor's clock, which ticks once per pack call, then once per unpack call:
-   * start the copy out, wait for it and drop the device memory, start the copy in. Null: the profile has no calls,
-   * or it is no feature map; an executor moves the others by layer.
+   * The same times on the executor's clock, which ticks once per pack call, then once per unpack call: start the copy
+   * out, wait for it and drop the device memory, start the copy in. Null if the profile has no calls, or the storage is
+   * not a feature map; an executor moves those by layer.
    */
   readonly ticks: { readonly out: number; readonly free: number; readonly in: number } | null
 }
 
-/** One call of a module that saves only what it is given, and runs its forward again in the backward. */
+/** One call of a module that saves only its inputs, and runs its forward again in the backward. */
 export interface PlannedRecomputation {
   readonly name: string
-  /** How many calls of this module are before it in the step. */
+  /** Number of earlier calls of this module in the step. */
   readonly call: number
-  /** How many tensors it is given. */
+  /** Number of input tensors. */
   readonly inputs: number
-  /** Names of the buffers and other attributes that its forward changes: its second run must not. */
+  /** Names of the buffers and other attributes that its forward changes: its second run must not change them. */
   readonly buffers: readonly string[]
 }
 
-/** Where reloaded maps lie: one arena from the first copy in to the last use, or memory of their own each. */
+/** Where reloaded maps lie: in one arena from the first copy in to the last use, or each in memory of its own. */
 export type ReloadSpace =
   | {
       readonly mode: 'arena'
@@ -60,7 +60,7 @@ export type ReloadSpace =
     }
   | { readonly mode: 'slots'; readonly bytes: number; readonly liveBytes: number }
 
-/** What a run may cost, by the profile's times and bandwidths. Milliseconds and bytes. */
+/** Predicted cost of a run, by the profile's times and bandwidths. Milliseconds and bytes. */
 export interface Prediction {
   readonly peakBytes: number
   readonly peakAt: string
@@ -70,7 +70,7 @@ export interface Prediction {
   readonly baseMs: number
   readonly recomputeMs: number
   readonly stallMs: number
-  /** No plan of this budget can stall less. */
+  /** No plan within this budget can stall less. */
   readonly leastStallMs: number
   readonly hostBytes: number
   readonly movedBytes: number
@@ -102,9 +102,9 @@ export interface MemoryPlan {
   readonly reuse: readonly Reuse[]
   /** Reference count of every storage the backward pass reads, when the forward ends. */
   readonly refs: readonly { readonly storage: number; readonly refs: number }[]
-  /** What each pack call must look like for the plan to apply: `dtype|shape|stride`. */
+  /** Expected signature of each pack call for the plan to apply: `dtype|shape|stride`. */
   readonly packSignatures: readonly string[]
-  /** Names of the profile's layers: what an executor recognises them by. */
+  /** Names of the profile's layers, by which an executor recognizes them. */
   readonly layerNames: readonly string[]
   /** Layer of each pack call. */
   readonly packLayers: readonly number[]

@@ -12,7 +12,7 @@ import { type PlacedSchedule, scheduleAndPlace } from './reload-space.js'
 import { type Simulation, simulatePlan } from './simulate-plan.js'
 import { layOutTicks } from './ticks.js'
 
-/** What to plan for. */
+/** Options for planning. */
 export interface PlanRequest {
   readonly budgetBytes: number
   /** sha256 of the profile file, recorded in the plan. */
@@ -21,17 +21,17 @@ export interface PlanRequest {
   readonly extras?: readonly ExtraKind[] | undefined
   /** Smaller storages stay; default 1 MiB. */
   readonly smallestBytes?: number | undefined
-  /** Whether feature gradients are written into dead maps, where the profile recorded that; default false. */
+  /** Whether feature gradients are written into dead maps, if the profile recorded that; default false. */
   readonly canReuse?: boolean | undefined
-  /** Whether reloads get memory of their own instead of one arena; default false. */
+  /** Whether each reload gets memory of its own instead of one arena; default false. */
   readonly isSlotted?: boolean | undefined
-  /** Blocks that run again instead of saving, of `findBlocks` or `listCalls`, none inside another; default none. */
+  /** Blocks that run again instead of saving, from `findBlocks` or `listCalls`, none inside another; default none. */
   readonly recompute?: readonly Block[] | undefined
-  /** How late copies in were in a run, in microseconds per storage; they start that much earlier. */
+  /** How late copies in were during a run, in microseconds per storage; they start that much earlier. */
   readonly latenessUs?: ReadonlyMap<number, number> | undefined
 }
 
-/** A plan, or the smallest budget for which there is one. */
+/** A plan, or the smallest budget for which one exists. */
 export type PlanOutcome =
   | { readonly kind: 'planned'; readonly plan: MemoryPlan }
   | {
@@ -42,11 +42,11 @@ export type PlanOutcome =
       readonly leftOut: UnmovedStorages
     }
 
-/** What `smallestBytes` keeps on the device at the fullest event though it is idle there. */
+/** Storages that `smallestBytes` keeps on the device at the fullest event though they are idle there. */
 export interface UnmovedStorages {
   readonly storages: number
   readonly bytes: number
-  /** The smallest budget for which there is a plan that moves them, too. */
+  /** The smallest budget for which a plan exists that moves them, too. */
   readonly leastBytes: number
 }
 
@@ -68,7 +68,9 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
   return { kind: 'planned', plan: describePlan(problem, findBest(problem)) }
 }
 
-/** How a step does under the first plans that would be tried for it, or that none fits. Quicker than `planMemory`. */
+/**
+ * The result of a step under the first plans that would be tried, or undefined if none fits. Faster than `planMemory`.
+ */
 export function estimatePlan(profile: MemoryProfile, request: PlanRequest): Simulation | undefined {
   const problem = { ...layOutProblem(profile, request), isSlotted: true } // arenas take long to lay out
   if (emptyAsPossible(problem.liveBytes, problem.candidates).highest() > request.budgetBytes) return undefined
@@ -103,7 +105,7 @@ function layOutProblem(recorded: MemoryProfile, request: PlanRequest): PlanProbl
     liveBytes: sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes),
     budgetBytes: request.budgetBytes,
     latenessUs: request.latenessUs,
-    // What comes back may live on as a gradient: longer than an arena would leave it its place.
+    // A storage that comes back may live on as a gradient: longer than an arena could keep its place.
     isSlotted: request.isSlotted || canReuse || candidates.some(({ lifetime }) => lifetime.livesOn),
     recompute,
     recomputeUs: recompute.reduce((sum, block) => sum + sumForwardUs(recorded, block), 0),

@@ -12,13 +12,13 @@ export interface PlacedSchedule {
   readonly reloadOffsets: ReadonlyMap<number, number>
 }
 
-/** How often the look-ahead is tightened before reloads get memory of their own instead of one arena. */
+/** How often the look-ahead is tightened before each reload gets memory of its own instead of one arena. */
 const ATTEMPTS = 3
 
 /**
- * Schedules `picks` and places their reloads; returns one or two ways, the preferred first. One arena is best (no
- * allocator in the way), but it is taken as a whole from the first copy in to the last use: where that does not
- * fit, the look-ahead is capped until it does, and the other way is memory of its own for every reload.
+ * Schedules `picks` and places their reloads; returns one or two ways, the preferred one first. One arena is best (no
+ * allocator in the way), but it is allocated as a whole from the first copy in to the last use: if it does not fit, the
+ * look-ahead is capped until it does, and the other way is memory of its own for every reload.
  */
 export function scheduleAndPlace(
   timeline: Timeline,
@@ -69,7 +69,7 @@ export function isReloaded(
   return move.lifetime.kind === 'feature' && move.useAt < timeline.events.length
 }
 
-/** Bytes per event of everything but reloads: what moved is gone from `freeBy` on. */
+/** Bytes per event of everything but reloads: moved storages are gone from `freeBy` on. */
 function sumRestBytes(liveBytes: readonly number[], moves: readonly ScheduledMove[]): number[] {
   const change = new Array<number>(liveBytes.length + 2).fill(0)
   for (const { freeBy, inAt, lifetime, bytes } of moves) {

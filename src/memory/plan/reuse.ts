@@ -9,7 +9,7 @@ export interface Reuse {
   readonly bytes: number
 }
 
-/** The reuse that a profile recorded, in the order of its pack calls. */
+/** The reuse recorded in a profile, in the order of its pack calls. */
 export function listReuse({ reuse, packLayers = [] }: MemoryProfile): Reuse[] {
   return (reuse?.packs ?? []).map((pack) => {
     const { storage, bytes } = reuse!.tensors.find((tensor) => tensor.pack.includes(pack))!

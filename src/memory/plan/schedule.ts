@@ -2,35 +2,35 @@ import type { Timeline } from '../step/timeline.js'
 import type { Candidate } from './candidates.js'
 import { LiveCurve } from './live-curve.js'
 
-/** Copies start this much earlier than their measured time asks for. */
+/** Copies start earlier than their measured time requires, by this factor. */
 const EARLINESS = 1.2
 
 /** A candidate with its times: absent from the device from event `freeBy` to event `inAt` − 1. */
 export interface ScheduledMove extends Candidate {
-  /** The copy out must have ended before this event; whoever runs the plan waits for it there. */
+  /** The copy out must have ended before this event; the executor waits for it there. */
   readonly freeBy: number
-  /** Its memory is taken again, and the copy in starts, when this event begins. */
+  /** When this event begins, its memory is allocated again and the copy in starts. */
   readonly inAt: number
 }
 
-/** What a schedule must respect, besides the moves. */
+/** Limits of a schedule, besides the moves. */
 export interface ScheduleLimits {
   readonly liveBytes: readonly number[]
   readonly budgetBytes: number
-  /** What has been copied out by then goes where an event would hold more: room to bring others back early. */
+  /** Finished copies out free their memory when an event would exceed this: room to bring others back early. */
   readonly aimBytes: number
   /** Most bytes that may be back early or in use in reload slots at once; undefined: only the budget counts. */
   readonly reloadCapBytes?: number | undefined
-  /** Whether every reload gets memory of its own, even where one arena would fit. */
+  /** Whether every reload gets memory of its own, even if one arena would fit. */
   readonly isSlotted?: boolean | undefined
-  /** Extra earliness of a storage's copy in, in microseconds, learnt from a run. */
+  /** Extra earliness of a storage's copy in, in microseconds, learned from a run. */
   readonly latenessUs?: ReadonlyMap<number, number> | undefined
 }
 
 /**
- * Decides when copies out must have ended and when copies in begin. Copies out are waited for as late as the
- * budget permits; copies in begin as late as one copy queue permits, and later still where memory is short.
- * By construction no event exceeds the budget, however long copies really take.
+ * Decides when copies out must have ended and when copies in begin. Waits for copies out as late as the budget permits;
+ * starts copies in as late as one copy queue permits, and later still when memory is short. By construction no event
+ * exceeds the budget, however long copies really take.
  */
 export function scheduleMoves(
   timeline: Timeline,
@@ -46,8 +46,8 @@ export function scheduleMoves(
 }
 
 /**
- * Runs the step with copies in one queue out; where an event does not fit the budget, it waits for the oldest copies.
- * Those that have ended go earlier, where an event holds more than was aimed for.
+ * Runs the step with copies in one queue out; if an event does not fit the budget, it waits for the oldest copies.
+ * Finished copies free their memory earlier, at an event that holds more than the aim.
  */
 function scheduleOuts(
   timeline: Timeline,
@@ -103,7 +103,7 @@ interface Returning {
   readonly freeBy: number
 }
 
-/** And whose copy in must begin at `latestIn` to be in time. */
+/** A move whose copy in must begin at `latestIn` to be in time. */
 interface Timed extends Returning {
   readonly latestIn: number
 }

@@ -5,28 +5,28 @@ import { type CopyFaults, CopyQueues, type CopyTime } from './copy-queues.js'
 import { DeviceLedger } from './device-ledger.js'
 import type { MemoryPlan, PlannedMove } from './plan-format.js'
 
-/** What goes wrong on purpose. Every function gets a number that is unique per copy or event of the step. */
+/** Faults to inject. Every function gets a number that is unique per copy or event of the step. */
 export interface DeviceFaults extends CopyFaults {
   /** How many times longer an event computes; default 1. */
   readonly computeSlowdown?: ((event: number) => number) | undefined
 }
 
-/** What of a plan the simulated device runs by. */
+/** The parts of a plan that the simulated device runs by. */
 export type SimulatedPlan = Pick<MemoryPlan, 'moves' | 'arenas' | 'options'>
 
-/** The simulated device, and how long to bear with a plan. */
+/** The simulated device, and how long to tolerate a plan. */
 export interface SimulationOptions {
   readonly capacityBytes: number
   readonly faults?: DeviceFaults
-  /** Whether memory of a finished copy out is free at once, not first at the planned wait. Default false. */
+  /** Whether the memory of a finished copy out is free at once, not only at the planned wait. Default false. */
   readonly isEager?: boolean
-  /** Gives up, with a violation, when the stall exceeds this: whoever compares plans needs no more of a bad one. */
+  /** Gives up, with a violation, when the stall exceeds this: a comparison needs to know no more of a bad plan. */
   readonly maxStallUs?: number | undefined
-  /** The step of this profile and `plan.options.reuse`; laid out here when absent. */
+  /** The step of this profile and `plan.options.reuse`; laid out by the simulation if absent. */
   readonly step?: ProfiledStep
 }
 
-/** How a plan did on the simulated device. Times in microseconds. */
+/** A plan's result on the simulated device. Times in microseconds. */
 export interface Simulation {
   readonly stepUs: number
   readonly computeUs: number
@@ -37,15 +37,15 @@ export interface Simulation {
   readonly copies: number
   /** Broken promises: over the budget, used before it arrived, counts below zero or left over. Empty = sound. */
   readonly violations: readonly string[]
-  /** Highest bytes during each event; when each began, and last when the step ended; when each copy ran. */
+  /** Highest bytes during each event; start of each event and, as last entry, end of the step; times of each copy. */
   readonly bytesPerEvent: readonly number[]
   readonly startUs: readonly number[]
   readonly copyTimes: readonly CopyTime[]
 }
 
 /**
- * Runs one step on a device with a compute queue, a copy queue in each direction and `capacityBytes` of memory.
- * It allocates, copies and frees by itself and believes nothing the plan predicts: the plan only says when.
+ * Runs one step on a device with a compute queue, a copy queue in each direction and `capacityBytes` of memory. It
+ * allocates, copies and frees by itself and trusts no prediction of the plan: the plan only says when.
  */
 export function simulatePlan(
   profile: MemoryProfile,
@@ -56,7 +56,7 @@ export function simulatePlan(
   return new SimulatedStep(profile, plan, { ...options, step }).run()
 }
 
-/** One step while it runs. */
+/** One running step. */
 class SimulatedStep {
   readonly #profile: MemoryProfile
   readonly #options: SimulationOptions
@@ -67,12 +67,12 @@ class SimulatedStep {
   readonly #ledger: DeviceLedger
   readonly #outDoneUs = new Map<PlannedMove, number>()
   readonly #inDoneUs = new Map<number, number>()
-  /** Backward uses to come of each moved storage. */
+  /** Remaining backward uses of each moved storage. */
   readonly #counts: Map<number, number>
   readonly #violations: string[] = []
   readonly #bytesPerEvent: number[] = []
   readonly #startUs: number[] = []
-  /** Looked through only where memory is free before the planned wait. */
+  /** Searched only if memory is freed before the planned wait. */
   #copyingOut: PlannedMove[] = []
   #nowUs = 0
   #stallUs = 0
@@ -113,7 +113,7 @@ class SimulatedStep {
     return this.#sumUp()
   }
 
-  /** Waits for the copies out that must have ended by now, and gives their memory back. */
+  /** Waits for the copies out that must have ended by now, and frees their memory. */
   #freeMemory({ index }: StepEvent): void {
     for (const move of this.#schedule.freesAt.get(index) ?? []) {
       const doneUs = this.#outDoneUs.get(move)
@@ -142,7 +142,7 @@ class SimulatedStep {
     }
   }
 
-  /** Allocates what is born and waits for what is read. */
+  /** Allocates storages that begin and waits for those that are read. */
   #touchStorages(event: StepEvent): void {
     for (const { storage, bytes } of this.#step.bornAt[event.index]!) {
       const isElsewhere = this.#schedule.isAbsentAtStart.has(storage)
@@ -176,7 +176,7 @@ class SimulatedStep {
     }
   }
 
-  /** Gives back what dies with this event and starts the copies out that come after it. */
+  /** Frees storages that end with this event and starts the copies out that follow it. */
   #letGo({ index }: StepEvent): void {
     for (const { storage } of this.#step.diesAt[index]!) this.#ledger.drop(storage)
     for (const move of this.#schedule.outsAfter.get(index) ?? []) this.#startOut(move)
@@ -225,7 +225,7 @@ class SimulatedStep {
 
 /** The moves by the event at which something happens to them. */
 function indexMoves(moves: readonly PlannedMove[]) {
-  // First needed, first copied: what executors do with copies in that may start at once.
+  // First needed, first copied: as executors do with copies in that may start at once.
   const byUse = moves.toSorted((a, b) => a.useAt - b.useAt || a.storage - b.storage)
   const absentAtStart = moves.filter(({ outAfter }) => outAfter < 0)
   return {

@@ -10,8 +10,8 @@ export interface TickClock {
 }
 
 /**
- * Translates event numbers to the only clock an executor has. The wait for a copy out is put on the last tick
- * before `freeBy`, the copy in on the first tick from `inAt` on: both err on the side of less memory.
+ * Translates event numbers to the only clock an executor has. The wait for a copy out goes to the last tick before
+ * `freeBy`, the copy in to the first tick from `inAt` on: both err on the side of less memory.
  */
 export function findTicks(
   clock: TickClock,
@@ -26,7 +26,7 @@ export function findTicks(
   return { out, free, in: Math.min(firstFrom(clock.events, move.inAt), firstUse) }
 }
 
-/** `dtype|shape|stride` of every pack call: what the executor compares before it trusts the plan. */
+/** `dtype|shape|stride` of every pack call: the executor compares it before it trusts the plan. */
 export function signPacks(profile: MemoryProfile): string[] {
   const signatures = new Array<string>(profile.packLayers?.length ?? 0).fill('')
   for (const { dtype, shape, stride, pack } of profile.tensors)
@@ -51,7 +51,7 @@ export function layOutTicks(profile: MemoryProfile, timeline: Timeline): TickClo
   return { events: rising, packCount: packLayers.length }
 }
 
-/** The first tick whose event is `event` or later; the number of ticks when there is none. */
+/** The first tick whose event is `event` or later; the number of ticks if no tick is. */
 function firstFrom(events: readonly number[], event: number): number {
   let low = 0
   let high = events.length

@@ -1,12 +1,12 @@
 import type { MemoryProfile, RecordedBlock } from './profile.js'
 
-/** Layers that follow each other and belong to one part of the model: what `checkpoint()` can be put around. */
+/** Consecutive layers of one part of the model, around which `checkpoint()` can be put. */
 export interface Block {
   /** The module's name, for example `transformer.h.3`. */
   readonly name: string
   /** Layers, in order of execution; at least 3. */
   readonly layers: readonly number[]
-  /** The call of a module that it is, in recorded profiles. */
+  /** In recorded profiles: the call of a module that this block is. */
   readonly recorded?: RecordedBlock | undefined
 }
 
@@ -14,15 +14,15 @@ export interface Block {
 const MIN_LAYERS = 3
 
 /**
- * Finds a model's blocks by the names of its layers: the repeated ones (`h.0`, `h.1`, …), as deep as they repeat and have
- * at least 3 layers, and the parts at the top that do not repeat. Blocks do not overlap. In a recorded profile they are
- * calls of modules, without those that cannot run again.
+ * Finds a model's blocks by the names of its layers: the repeated ones (`h.0`, `h.1`, …), as deep as they repeat and
+ * have at least 3 layers, and the parts at the top that do not repeat. Blocks do not overlap. In a recorded profile
+ * they are calls of modules, except those that cannot run again.
  */
 export function findBlocks(profile: MemoryProfile): Block[] {
   const named = profile.layers.map(({ i, name }, at) => ({
     layer: i,
     at,
-    // What runs between two modules is recorded as `after` the first, and mostly belongs to the same part.
+    // Operations between two modules are recorded as `after` the first, and mostly belong to the same part.
     path: name.replace(/^(after|before) /, '').split('.'),
   }))
   const parts = splitPart(named, 1).sort((a, b) => a.layers[0]! - b.layers[0]!)
@@ -31,7 +31,7 @@ export function findBlocks(profile: MemoryProfile): Block[] {
   return listCalls(profile).filter(({ name }) => names.has(name))
 }
 
-/** All calls of a recorded profile that can run again, nested ones too, in order of their beginning. */
+/** All calls of a recorded profile that can run again, including nested ones, in order of their beginning. */
 export function listCalls(profile: MemoryProfile): Block[] {
   const order = new Map(profile.layers.map(({ i }, at) => [i, at]))
   return (profile.blocks ?? [])
@@ -52,7 +52,10 @@ interface Named {
   readonly path: readonly string[]
 }
 
-/** Cuts what has one name up to `depth − 1` into blocks with one name up to `depth`, or deeper where they repeat. */
+/**
+ * Splits layers with the same name up to `depth − 1` into blocks with the same name up to `depth`, or deeper if those
+ * repeat.
+ */
 function splitPart(part: readonly Named[], depth: number): Block[] {
   const children = Map.groupBy(
     part.filter(({ path }) => path.length > depth),

@@ -1,25 +1,25 @@
 import type { MemoryProfile, ProfiledTensor, TensorKind } from './profile.js'
 import type { Timeline } from './timeline.js'
 
-/** One storage over one step, in event indices. Everything that shares a storage lives and moves as one. */
+/** One storage over one step, in event indices. Tensors that share a storage live and move as one. */
 export interface Lifetime {
   readonly storage: number
   readonly kind: TensorKind
-  /** The parameter's name, of parameters and their gradients in recorded profiles. */
+  /** The parameter's name, for parameters and their gradients in recorded profiles. */
   readonly name: string | null
   readonly bytes: number
-  /** Event that makes it; −1 for what outlives the step. */
+  /** Event that makes it; −1 if it outlives the step. */
   readonly born: number
-  /** First and last event (inclusive) during which its bytes are taken. */
+  /** First and last event (inclusive) during which its bytes are allocated. */
   readonly from: number
   readonly to: number
   /** Events that touch it, ascending and distinct; the producer is the first. */
   readonly uses: readonly number[]
   /** Last forward event that holds it for another reason than autograd's. */
   readonly heldUntil: number
-  /** Backward uses still to come when the forward ends: what the reference count starts at. */
+  /** Remaining backward uses when the forward ends: the initial value of the reference count. */
   readonly refs: number
-  /** Whether its memory lives on in something else when it is back: it must not lie in an arena. */
+  /** Whether its memory lives on in another storage when it is back: it must not lie in an arena. */
   readonly livesOn: boolean
   /** Sequence numbers of the pack calls, ascending, and positions of the unpack calls, ascending. */
   readonly packs: readonly number[]
@@ -37,9 +37,9 @@ const STRENGTH: readonly TensorKind[] = [
 ]
 const PERSISTENT: readonly TensorKind[] = ['param', 'buffer', 'opt_state']
 
-/** What a plan may assume of memory that is used again. */
+/** A plan's assumptions about reused memory. */
 export interface ReuseOption {
-  /** Whether feature gradients are written into dead maps, which live on as such, where the profile recorded that. */
+  /** Whether feature gradients are written into dead maps, which live on as such, if the profile recorded that. */
   readonly canReuse: boolean
 }
 
@@ -56,7 +56,7 @@ export function findLifetimes(
     .map((tensors) => describeStorage(tensors, timeline, fused))
 }
 
-/** Asked for every storage of every plan that is tried: loops here, as lists made on the way cost most of the time. */
+/** Called for every storage of every plan that is tried: uses loops, since temporary lists cost most of the time. */
 function describeStorage(
   tensors: readonly ProfiledTensor[],
   timeline: Timeline,
@@ -97,7 +97,7 @@ function describeStorage(
   }
 }
 
-/** Events that tensors are used in: a fused layer uses what it needs until its feature gradient is done. */
+/** Events in which tensors are used: a fused layer uses its inputs until its feature gradient is done. */
 function listTouches(
   tensors: readonly ProfiledTensor[],
   timeline: Timeline,
@@ -114,7 +114,7 @@ function listTouches(
   return touched
 }
 
-/** Ascending and distinct. What is made after the fullest instant of its event is alive only from the next one on. */
+/** Ascending and distinct. A storage made after the fullest instant of its event is alive only from the next one on. */
 function sortUses(touched: readonly number[], from: number): number[] {
   const sorted = touched.map((event) => Math.max(event, from)).sort(ascending)
   return sorted.filter((event, at) => event !== sorted[at - 1])
@@ -126,7 +126,7 @@ function sortCalls(tensors: readonly ProfiledTensor[], call: 'pack' | 'unpack'):
     : tensors.flatMap((tensor) => tensor[call]).sort(ascending)
 }
 
-/** First and last event of a storage: as they were recorded, or from what makes it to its last use. */
+/** First and last event of a storage: as recorded, or from its producer to its last use. */
 function findSpan(
   tensors: readonly ProfiledTensor[],
   timeline: Timeline,
@@ -152,7 +152,7 @@ function ascending(a: number, b: number): number {
   return a - b
 }
 
-/** Bytes alive during each event when nothing moves, `fixedBytes` (memory torch does not know) included. */
+/** Bytes alive during each event when nothing moves, including `fixedBytes` (memory unknown to torch). */
 export function sumLiveBytes(
   lifetimes: readonly Lifetime[],
   eventCount: number,

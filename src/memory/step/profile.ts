@@ -4,7 +4,7 @@ const PROFILE_VERSION = 1
 /** Where in a training step something happens. `bwd_param` = gradient of the layer's parameters. */
 export type StepPhase = 'fwd' | 'bwd_param' | 'bwd_feat'
 
-/** What a tensor is for. Persistent kinds (param, buffer, opt_state) live through every step. */
+/** The role of a tensor. Persistent kinds (param, buffer, opt_state) live through every step. */
 export type TensorKind =
   | 'feature'
   | 'feature_grad'
@@ -37,7 +37,7 @@ export interface ProfiledLayer {
 export interface ProfiledTensor {
   readonly id: number
   readonly kind: TensorKind
-  /** Of a parameter that may leave the device, and of a gradient: the parameter's name in the model. */
+  /** For a parameter that may leave the device, and for a gradient: the parameter's name in the model. */
   readonly name?: string | undefined
   /** Size in bytes of the tensor's storage (views of one storage name the same size). */
   readonly bytes: number
@@ -53,17 +53,17 @@ export interface ProfiledTensor {
   readonly pack: readonly number[]
   readonly unpack: readonly number[]
   readonly refs: number
-  /** When its memory really begins and ends, where that differs from producer and last use. */
+  /** When its memory really begins and ends, if that differs from producer and last use. */
   readonly alive?: readonly [StepPlace, StepPlace] | undefined
   /** Last forward place at which something other than autograd still holds it. */
   readonly heldUntil?: StepPlace | undefined
-  /** Whether its memory, once it is back, lives on in something else: a gradient, or what a checkpoint saves again. */
+  /** Whether its memory, once it is back, lives on: as a gradient, or as a storage that a checkpoint saves again. */
   readonly livesOn?: boolean | undefined
   /** The line of the model's code that saved it, for people: "models/gpt.py:42". */
   readonly line?: string | undefined
 }
 
-/** What a run recorded in iteration 1 (`dsc.memory.profile` in Python): the planner's only input. */
+/** Recording of iteration 1 of a run (`dsc.memory.profile` in Python): the planner's only input. */
 export interface MemoryProfile {
   readonly v: typeof PROFILE_VERSION
   readonly kind: 'dsc.mem.profile'
@@ -91,36 +91,38 @@ export interface MemoryProfile {
   readonly unpackOrder?: readonly number[] | undefined
   /** Layer whose backward makes each unpack call; default: the layer of its pack call. */
   readonly unpackLayers?: readonly number[] | undefined
-  /** Calls of modules that could run their forward again instead of saving; they nest. Absent: found by layers' names. */
+  /**
+   * Calls of modules that could run their forward again instead of saving; they nest. Absent: found by layers' names.
+   */
   readonly blocks?: readonly RecordedBlock[] | undefined
-  /** The same step with every feature gradient written into the map that dies under it, where there is one. */
+  /** The same step with every feature gradient written into the map that dies under it, if there is one. */
   readonly reuse?: ReusingStep | undefined
 }
 
 /** One call of a module with modules inside. */
 export interface RecordedBlock {
   readonly name: string
-  /** How many calls of this module were before it in the step. */
+  /** Number of earlier calls of this module in the step. */
   readonly call: number
   /** First and last layer, both inside. */
   readonly layers: readonly [number, number]
   /** Sequence numbers of the first pack call inside, and of the first after it. */
   readonly packs: readonly [number, number]
-  /** The tensors it is given, in the order in which they are saved for its second run. */
+  /** Its input tensors, in the order in which they are saved for its second run. */
   readonly inputs: readonly BlockInput[]
-  /** Names of the buffers and other attributes that its forward changes: its second run must not. */
+  /** Names of the buffers and other attributes that its forward changes: its second run must not change them. */
   readonly buffers: readonly string[]
   /** Why it cannot run again. */
   readonly obstacle?: string | undefined
 }
 
-/** A view of a storage that a block is given. */
+/** A view of a storage that is an input of a block. */
 export type BlockInput = Pick<ProfiledTensor, 'storage' | 'dtype' | 'shape' | 'stride' | 'offset'>
 
 /** A step in which dead maps live on as feature gradients (seed 002, S6). */
 interface ReusingStep {
   /** Sequence numbers of the pack calls that saved these maps. */
   readonly packs: readonly number[]
-  /** Instead of the profile's `tensors`. Layers, times and the calls are the same. */
+  /** Replaces the profile's `tensors`. Layers, times and calls are the same. */
   readonly tensors: readonly ProfiledTensor[]
 }

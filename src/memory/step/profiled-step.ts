@@ -2,7 +2,7 @@ import { findLifetimes, type Lifetime, type ReuseOption } from './lifetimes.js'
 import type { MemoryProfile } from './profile.js'
 import { layOutTimeline, type Timeline } from './timeline.js'
 
-/** One step of a profile when nothing moves: its events, and what each of them makes, touches and ends. */
+/** One step of a profile when nothing moves: its events, and the storages that each makes, touches and ends. */
 export interface ProfiledStep {
   readonly timeline: Timeline
   /** One per storage, ascending. */
@@ -13,7 +13,7 @@ export interface ProfiledStep {
   readonly diesAt: readonly (readonly Lifetime[])[]
 }
 
-/** Lays a profile out. Plans are tried many times on one such step. */
+/** Lays out a profile. Many plans are tried on one such step. */
 export function layOutStep(profile: MemoryProfile, options: ReuseOption): ProfiledStep {
   const timeline = layOutTimeline(profile)
   const lifetimes = findLifetimes(profile, timeline, options)

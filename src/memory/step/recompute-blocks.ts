@@ -4,9 +4,9 @@ import { type Calls, type InputPack, renumberPacks } from './renumber-packs.js'
 import { layOutTimeline, type Timeline } from './timeline.js'
 
 /**
- * The profile of the same step when `blocks` keep only what comes into them, and run their forward again when their
- * backward begins: longer by those forwards, and their feature maps live twice for a short time each. Blocks must not
- * overlap. What they are given can move meanwhile.
+ * The profile of the same step when `blocks` keep only their inputs, and run their forward again when their backward
+ * begins: longer by those forwards, and their feature maps live twice for a short time each. Blocks must not overlap.
+ * Their inputs can move between the two runs.
  */
 export function recomputeBlocks(profile: MemoryProfile, blocks: readonly Block[]): MemoryProfile {
   if (blocks.length === 0) return profile
@@ -43,7 +43,7 @@ export function recomputeBlocks(profile: MemoryProfile, blocks: readonly Block[]
   }
 }
 
-/** The profile of the step that `plan` plans: of `profile`, from which it was made, with its blocks recomputed. */
+/** The profile of the step that `plan` plans: its original `profile`, with the plan's blocks recomputed. */
 export function profileOfPlan(
   profile: MemoryProfile,
   plan: { readonly recompute: readonly { readonly name: string; readonly call: number }[] },
@@ -54,7 +54,7 @@ export function profileOfPlan(
   return recomputeBlocks(profile, all.filter(isPlanned))
 }
 
-/** Sum of the forward times of `block`, in microseconds: what recomputing it costs. */
+/** Sum of the forward times of `block`, in microseconds: the cost of recomputing it. */
 export function sumForwardUs(profile: MemoryProfile, block: Block): number {
   const times = forwardUsOf(profile)
   return block.layers.reduce((sum, layer) => sum + times.get(layer)!, 0)
@@ -62,7 +62,7 @@ export function sumForwardUs(profile: MemoryProfile, block: Block): number {
 
 const FORWARD_US = new WeakMap<MemoryProfile, ReadonlyMap<number, number>>()
 
-/** Forward times by layer: asked for again and again while blocks are compared. */
+/** Forward times by layer: requested again and again while blocks are compared. */
 function forwardUsOf(profile: MemoryProfile): ReadonlyMap<number, number> {
   const known = FORWARD_US.get(profile) ?? new Map(profile.layers.map(({ i, fwdUs }) => [i, fwdUs]))
   FORWARD_US.set(profile, known)
@@ -73,19 +73,19 @@ function forwardUsOf(profile: MemoryProfile): ReadonlyMap<number, number> {
 interface Recomputation {
   readonly layers: ReadonlySet<number>
   readonly forwardUs: number
-  /** Its last layer's forward: until then whoever calls it holds what it is given. */
+  /** Its last layer's forward: until then its caller holds its inputs. */
   readonly end: StepPlace
-  /** Where its backward begins: there it has run again. */
+  /** Where its backward begins: by then it has run again. */
   readonly at: StepPlace
 }
 
-/** What rewriting a storage needs to know of the step. */
+/** The facts about the step that rewriting a storage needs. */
 interface Rewriting {
   readonly timeline: Timeline
   readonly recomputed: ReadonlyMap<Block, Recomputation>
   readonly calls: Calls
   readonly homeOf: ReadonlyMap<number, Recomputation>
-  /** Whether pack calls are known: without them all that comes into a block is what it reads. */
+  /** Whether pack calls are known: without them a block's inputs are the storages it reads. */
   readonly isRecorded: boolean
 }
 
@@ -103,7 +103,7 @@ function describeRecomputation(
   }
 }
 
-/** One storage: what it is besides the second run of the block that makes it, and what it is in that. */
+/** Splits one storage: its life apart from the second run of the block that makes it, and its life in that run. */
 function rewriteStorage(
   step: Rewriting,
   group: readonly ProfiledTensor[],
@@ -128,7 +128,7 @@ function rewriteStorage(
       pack,
       unpack,
       refs: unpack.length,
-      livesOn: true, // what the second run saves can share its memory
+      livesOn: true, // tensors that the second run saves can share its memory
     }),
   )
   const all = [...first, ...views]
@@ -149,7 +149,7 @@ function findReaders(
   return [...new Set(found)].filter((reader) => reader !== home)
 }
 
-/** A storage's life but for the second run of the block that makes it. */
+/** A storage's life apart from the second run of the block that makes it. */
 function describeFirst(
   { timeline, isRecorded }: Rewriting,
   tensors: readonly ProfiledTensor[],
@@ -163,7 +163,7 @@ function describeFirst(
   return tensors.map((tensor) => {
     const held = findLast([...(tensor.heldUntil ? [tensor.heldUntil] : []), ...heldUntil], timeline)
     const uses = [...tensor.uses, ...added]
-    // It is touched where it is made, also where it is not yet alive at that event's fullest instant.
+    // It is touched by its producer, even if it is not yet alive at that event's fullest instant.
     const birth = isChanged ? tensor.producer : (tensor.alive?.[0] ?? tensor.producer)
     const before = (isChanged && !isHeldLong) || !tensor.alive ? [] : [tensor.alive[1]]
     const last = findLast([birth, tensor.producer, ...uses, ...before, ...(held ? [held] : [])], timeline)!
@@ -171,7 +171,7 @@ function describeFirst(
   })
 }
 
-/** What of a storage lives once more, in its block's backward only. Executors leave it where it is. */
+/** The second life of a storage, in its block's backward only. Executors leave it where it is. */
 function runAgain(
   tensor: ProfiledTensor,
   {

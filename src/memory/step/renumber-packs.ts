@@ -1,7 +1,7 @@
 import type { Block } from './find-blocks.js'
 import type { BlockInput, MemoryProfile } from './profile.js'
 
-/** A tensor that a block which runs again is given: saved where the block begins, asked for where it runs again. */
+/** An input tensor of a block that runs again: saved where the block begins, unpacked where it runs again. */
 export interface InputPack {
   readonly block: Block
   readonly view: BlockInput
@@ -14,7 +14,7 @@ export interface Calls {
   readonly packLayers: readonly number[]
   readonly unpackOrder: readonly number[]
   readonly unpackLayers: readonly number[]
-  /** The number of a pack call of the recorded step; undefined: inside of a block that runs again. */
+  /** The number of a pack call of the recorded step; undefined inside of a block that runs again. */
   readonly packOf: (sequence: number) => number | undefined
   /** Positions of the unpack calls of a pack call. */
   readonly unpacksOf: (sequence: number) => readonly number[]
@@ -22,10 +22,10 @@ export interface Calls {
 }
 
 /**
- * Renumbers the saved-tensor calls of a recorded step. `torch.utils.checkpoint` (without reentrance) saves the tensors a
- * block is given when it begins, none inside, and asks for them when the first one inside is needed.
+ * Renumbers the saved-tensor calls of a recorded step. `torch.utils.checkpoint` (non-reentrant) saves a block's inputs
+ * when the block begins, saves nothing inside, and unpacks them when the first tensor inside is needed.
  *
- * @param layerAgain the layer whose backward is the block's first: there its inputs are asked for
+ * @param layerAgain the layer whose backward is the block's first: there its inputs are unpacked
  */
 export function renumberPacks(
   profile: MemoryProfile,

@@ -38,7 +38,7 @@ test('a recomputed block keeps its input, runs its forward again, and needs its 
     profile.layers.reduce((sum, { i, fwdUs }) => sum + (layers.includes(i) ? fwdUs : 0), 0) / 1000
   assert.ok(Math.abs(one.stepMs - none.stepMs - forwardMs(blocks[1]!.layers)) < 2e-3)
   assert.ok(Math.abs(all.stepMs - none.stepMs - forwardMs(blocks.flatMap(({ layers }) => layers))) < 2e-3)
-  // What a block saves for its backward, but for the map that comes into it.
+  // The tensors that a block saves for its backward, except for its input map.
   const layers = new Set(blocks[1]!.layers)
   const inside = profile.tensors
     .filter(({ kind, producer, uses }) => {

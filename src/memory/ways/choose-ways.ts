@@ -6,7 +6,7 @@ import { recomputeBlocks, sumForwardUs } from '../step/recompute-blocks.js'
 import { offloadAll } from './offload-all.js'
 import { type WaysRequest, WaysSearch } from './search-ways.js'
 
-/** Which blocks run their forward again, and what the step is predicted to take when the rest moves as planned. */
+/** The blocks that run their forward again, and the step's predicted time when the rest moves as planned. */
 export interface Way {
   /** Names of the recomputed blocks, in order of execution. */
   readonly recomputed: readonly string[]
@@ -20,25 +20,25 @@ export interface Way {
   readonly movedBytes: number
 }
 
-/** The three ways to keep a tensor, compared under one budget. A way that does not fit is undefined. */
+/** The three ways to keep a tensor, compared under one budget. Undefined for a way that does not fit. */
 export interface Ways {
   readonly blocks: readonly Block[]
   readonly budgetBytes: number
   /** Everything stays: the step as it was profiled. */
   readonly keepAll: Way
-  /** Every block runs again and nothing moves, whatever the budget: `checkpoint()` around each block. */
+  /** Every block runs again and nothing moves, under any budget: `checkpoint()` around each block. */
   readonly recomputeAll: Way
-  /** As well, and what each block is given moves when it is saved: transformers' offloaded checkpointing. */
+  /** The same, but each block's inputs move when they are saved: transformers' offloaded checkpointing. */
   readonly recomputeAllMoveInputs: Way
-  /** Only moves: what `dsc memory plan` does. */
+  /** Only moves, as `dsc memory plan` does. */
   readonly moveOnly: Way | undefined
-  /** The mixture with the least predicted step. */
+  /** The mixture with the shortest predicted step. */
   readonly best: Way | undefined
 }
 
 /**
- * Chooses for every block whether it is recomputed, and plans what of the rest moves, so that the predicted step is
- * least under a budget; compares with the fixed recipes. Pure.
+ * Chooses for every block whether to recompute it, and plans which of the rest moves, so that the predicted step is
+ * shortest under a budget; compares with the fixed recipes. Pure.
  */
 export function chooseWays(profile: MemoryProfile, request: WaysRequest): Ways {
   const search = new WaysSearch(profile, request)
@@ -56,7 +56,7 @@ export function chooseWays(profile: MemoryProfile, request: WaysRequest): Ways {
 }
 
 /**
- * Plans one step under a byte budget, keeping, recomputing and moving: the mixture that `chooseWays` would choose. Where
+ * Plans one step under a byte budget, keeping, recomputing and moving: the mixture that `chooseWays` would choose. If
  * none fits, the least budget is that of all blocks recomputed, or of none, whichever is smaller. Pure.
  */
 export function planWays(profile: MemoryProfile, request: WaysRequest): PlanOutcome {
@@ -70,7 +70,10 @@ export function planWays(profile: MemoryProfile, request: WaysRequest): PlanOutc
   return isLess ? again : kept
 }
 
-/** Every block again, what is still saved on the host: computation waits for each copy, as nothing is planned. */
+/**
+ * Recomputes every block and keeps the remaining saved maps on the host: computation waits for each copy, as nothing is
+ * planned.
+ */
 function runRecipe(profile: MemoryProfile, blocks: readonly Block[], smallestBytes: number | undefined): Way {
   const again = recomputeBlocks(profile, blocks)
   const recipe = offloadAll(again, { isBlocking: true, smallestBytes })

@@ -1,14 +1,14 @@
-/** Where to look for the least value over counts from 0 to `most`. */
+/** Search for the lowest value over counts from 0 to `most`. */
 interface ValleySearch {
-  /** Counts that are looked at first. */
+  /** Counts to look at first. */
   readonly starts: readonly number[]
   readonly most: number
-  /** The first stride from the best of them, and the last: between counts that are closer nothing is looked at. */
+  /** The first stride from the best of them, and the last: counts closer together are not examined. */
   readonly stride: number
   readonly nearest: number
 }
 
-/** Walks down to the count with the least value: strides grow as long as they lead down, and shrink where they do not. */
+/** Walks down to the count with the lowest value: strides grow while they lead down, and shrink when they do not. */
 export function findValley(
   valueAt: (count: number) => number,
   { starts, most, stride, nearest }: ValleySearch,

@@ -5,8 +5,8 @@ import type { MemoryProfile } from '../step/profile.js'
 import { layOutTimeline } from '../step/timeline.js'
 
 /**
- * What tools without a plan do, in the simulator's terms: every feature map leaves and is fetched when it is asked
- * for. With `isBlocking` the computation waits for every copy out, as `save_on_cpu` does without pinned memory.
+ * Simulates tools without a plan: every feature map leaves and is fetched when it is needed. With `isBlocking` the
+ * computation waits for every copy out, as `save_on_cpu` does without pinned memory.
  */
 export function offloadAll(
   profile: MemoryProfile,

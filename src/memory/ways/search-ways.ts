@@ -7,21 +7,21 @@ import type { MemoryProfile } from '../step/profile.js'
 import { findValley } from './find-valley.js'
 import { type BlockWeight, guessCount, type Surplus, weighBlocks } from './weigh-blocks.js'
 
-/** What to choose for: all that `planMemory` is asked, but for the blocks that run again. */
+/** The request for a choice: that of `planMemory`, except for the blocks that run again. */
 export type WaysRequest = Omit<PlanRequest, 'recompute' | 'profileHash'> & {
   readonly profileHash?: string | undefined
 }
 
-/** Tensors simulated while sets are compared: what bounds the time of a choice, to 2 s for 10,000 tensors. */
+/** Tensors simulated while sets are compared: bounds the time of a choice, to 2 s for 10,000 tensors. */
 const EFFORT = 120_000
-/** At least so many sets are compared, however large the model. */
+/** At least this many sets are compared, however large the model. */
 const FEWEST_SETS = 8
-/** Where fewer sets can be compared, the search goes out from its guess alone. */
+/** If fewer sets can be compared, the search starts from its guess alone. */
 const MANY_SETS = 40
 /** The best sets by estimate are planned in full; the best plan wins. */
 const FINALISTS = 3
 
-/** A set of blocks and how the step does when they run again: undefined where it does not fit. */
+/** A set of blocks and the step's result when they run again: undefined if it does not fit. */
 interface Candidate {
   readonly chosen: readonly number[]
   readonly stepUs: number
@@ -30,14 +30,13 @@ interface Candidate {
 }
 
 /**
- * Searches for the blocks to recompute. Sets are compared by an estimate; few are planned in full. First by how many
- * blocks are recomputed, in three orders and from a guess, then by changing single blocks, also to those inside or
- * around them.
+ * Searches for the blocks to recompute. Compares sets by an estimate and plans few in full. First varies the number of
+ * recomputed blocks, in three orders and from a guess, then changes single blocks, also to those inside or around them.
  */
 export class WaysSearch {
-  /** Blocks that do not overlap, from which the search begins. */
+  /** Blocks that do not overlap, from which the search starts. */
   readonly blocks: readonly Block[]
-  /** Those, and the calls inside and around them. */
+  /** These blocks, and the calls inside and around them. */
   readonly #pool: readonly Block[]
   readonly #profile: MemoryProfile
   readonly #request: WaysRequest
@@ -71,7 +70,7 @@ export class WaysSearch {
     return planMemory(this.#profile, this.#ask(chosen))
   }
 
-  /** The best plan that the search finds; undefined where no set fits. Nothing is shorter than to wait for nothing. */
+  /** The best plan found; undefined if no set fits. Stops early without stalls: the step cannot get shorter then. */
   search(): MemoryPlan | undefined {
     if (this.#try([])?.stallUs === 0) return this.#planFinalists()
     const base = this.blocks.map((_, at) => at)
@@ -97,7 +96,9 @@ export class WaysSearch {
     }
   }
 
-  /** The step over the count has one valley, mostly: begins at a guess, and at other counts, too, where it can. */
+  /**
+   * The step time over the count mostly has one valley: starts at a guess, and at other counts, too, if effort is left.
+   */
   #tryOrder(order: readonly number[], near: number | undefined): number {
     const stepUsAt = (count: number) => this.#try(order.slice(0, count))?.stepUs ?? Number.POSITIVE_INFINITY
     const weights = order.map((at) => this.#weights[at]!)
@@ -105,13 +106,13 @@ export class WaysSearch {
     const isWide = near === undefined && (this.#setsLeft > MANY_SETS || !Number.isFinite(stepUsAt(guess)))
     const most = order.length
     const quarter = Math.max(1, Math.ceil(most / 4))
-    const nearest = Math.max(1, Math.floor(most / 128)) // of many blocks, one more or less means little
+    const nearest = Math.max(1, Math.floor(most / 128)) // with many blocks, one more or less hardly matters
     const starts = isWide ? [guess, 0, quarter, 2 * quarter, 3 * quarter, most] : [guess]
     const stride = isWide ? Math.ceil(quarter / 2) : near === undefined ? 4 * nearest : nearest
     return findValley(stepUsAt, { starts, most, stride, nearest })
   }
 
-  /** Adds, takes away or swaps blocks as long as the step gets shorter. */
+  /** Adds, removes or swaps blocks as long as the step gets shorter. */
   #improve(): void {
     for (let before: Candidate | undefined; before !== this.#best && this.#setsLeft > 0; ) {
       before = this.#best
@@ -122,7 +123,7 @@ export class WaysSearch {
     }
   }
 
-  /** The best set without `out`, and with `turned` where it is without that, or without it. */
+  /** The best set without `out`, and with `turned` toggled: added if absent, else removed. */
   #change(out: number | undefined, turned: number): void {
     if (!this.#best) return
     const rest = this.#best.chosen.filter((at) => at !== out)
@@ -148,7 +149,7 @@ export class WaysSearch {
     return candidate
   }
 
-  /** Plans the best sets in full, and, where that takes no time, the one in which nothing runs again. */
+  /** Plans the best sets in full and, if that is quick, the one without recomputation. */
   #planFinalists(): MemoryPlan | undefined {
     const ranked = [...this.#known.values()]
       .filter((one) => one !== undefined)

@@ -4,23 +4,23 @@ import type { MemoryProfile } from '../step/profile.js'
 import { sumForwardUs } from '../step/recompute-blocks.js'
 import { layOutTimeline } from '../step/timeline.js'
 
-/** What running one block again costs and brings. */
+/** Cost and gain of running one block again. */
 export interface BlockWeight {
   readonly forwardUs: number
   /** Feature maps made inside. */
   readonly madeBytes: number
-  /** Of them, what is held at the fullest event of the step as it was profiled. */
+  /** The part of them held at the fullest event of the profiled step. */
   readonly heldBytes: number
 }
 
-/** What the step holds too much at its fullest event, and how much of that the link could take away by then. */
+/** The excess bytes at the step's fullest event, and how many of them the link could move away by then. */
 export interface Surplus {
   readonly bytes: number
   readonly leavingBytes: number
   readonly bytesPerUs: number
 }
 
-/** Weighs blocks, whose layers follow each other, in one pass over the profile. */
+/** Weighs blocks, whose layers are consecutive, in one pass over the profile. */
 export function weighBlocks(
   profile: MemoryProfile,
   blocks: readonly Block[],
@@ -56,8 +56,8 @@ export function weighBlocks(
 }
 
 /**
- * How many of `order` should run again if the fullest event were all there is: what is too much there and not freed
- * leaves through the link, for which there is the time before it. Near the best count wherever a step has one peak.
+ * How many of `order` should run again if only the fullest event counted: the excess not freed there leaves through the
+ * link in the time before it. Close to the best count for every step with one peak.
  */
 export function guessCount(
   order: readonly BlockWeight[],

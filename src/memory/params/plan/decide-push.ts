@@ -1,7 +1,7 @@
 import { formatCount } from '../../../model/format-count.js'
 import type { UpdateMode } from './update-mode.js'
 
-/** Names one push for good: the same three numbers are the same gradient, however often they arrive. */
+/** Identifies a push permanently: the same three numbers are the same gradient, however often they arrive. */
 export interface PushKey {
   readonly rank: number
   /** Life of the server: grows by one at every restart. */
@@ -12,7 +12,7 @@ export interface PushKey {
   readonly baseVersion: number
 }
 
-/** What the central node knows when a push arrives. */
+/** The central node's state when a push arrives. */
 export interface CentralState {
   readonly mode: UpdateMode
   readonly workers: number
@@ -20,16 +20,16 @@ export interface CentralState {
   readonly version: number
   /** Last step applied per rank; −1 = none. */
   readonly lastSteps: readonly number[]
-  /** Ranks that ssp mode has given up: nobody waits for them. */
+  /** Ranks that ssp mode has given up on: no rank waits for them. */
   readonly lost: ReadonlySet<number>
-  /** Ranks whose gradient of the present sync step has arrived. */
+  /** Ranks whose gradient of the current sync step has arrived. */
   readonly arrived: ReadonlySet<number>
 }
 
 /** Steps that a worker may leave out, after refusals for example. A larger number is taken for a mistake, which would turn all its later steps into duplicates. */
 const MAX_SKIPPED_STEPS = 1000
 
-/** What to do with a push. */
+/** The action to take on a push. */
 export type PushDecision =
   | { readonly kind: 'apply' }
   | { readonly kind: 'collect' }
@@ -92,7 +92,7 @@ export function mayBegin(state: Pick<CentralState, 'mode' | 'lastSteps' | 'lost'
   return findHolding(state, step).length === 0
 }
 
-/** The ranks that keep others from beginning `step` in ssp mode: those that are more than k steps behind. */
+/** The ranks that keep others from beginning `step` in ssp mode: those more than k steps behind. */
 export function findHolding(
   state: Pick<CentralState, 'mode' | 'lastSteps' | 'lost'>,
   step: number,
@@ -102,7 +102,7 @@ export function findHolding(
   return findCounting(state).filter((rank) => step - lastSteps[rank]! - 1 > mode.bound)
 }
 
-/** Ranks that the others wait for: all but those that were given up. */
+/** Ranks that the others wait for: all but those given up on. */
 function findCounting({ lastSteps, lost }: Pick<CentralState, 'lastSteps' | 'lost'>): number[] {
   return lastSteps.map((_, rank) => rank).filter((rank) => !lost.has(rank))
 }

@@ -1,6 +1,6 @@
 import { DscError } from '../../../failure/dsc-error.js'
 
-/** Stochastic gradient descent with momentum, as torch.optim.SGD does it. */
+/** Stochastic gradient descent with momentum, as in torch.optim.SGD. */
 export interface SgdSettings {
   readonly kind: 'sgd'
   readonly learningRate: number
@@ -10,20 +10,23 @@ export interface SgdSettings {
   readonly weightDecay: number
 }
 
-/** Adam with decoupled weight decay, as torch.optim.AdamW does it. */
+/** Adam with decoupled weight decay, as in torch.optim.AdamW. */
 export interface AdamwSettings {
   readonly kind: 'adamw'
   readonly learningRate: number
-  /** Shares that the running means of gradients and of their squares keep per step, 0–1. */
+  /** Decay rates per step of the running means of gradients and of their squares, 0–1. */
   readonly betas: readonly [number, number]
   readonly epsilon: number
   readonly weightDecay: number
 }
 
-/** How the central node steps; `maxNorm`: gradients of a larger norm, over all parameters, are scaled down to it. */
+/**
+ * Settings of the central node's optimizer; `maxNorm`: gradients with a larger norm, over all parameters, are scaled
+ * down to it.
+ */
 export type OptimizerSettings = (SgdSettings | AdamwSettings) & { readonly maxNorm?: number | undefined }
 
-/** What may change while a job runs; what is left out stays. `maxNorm` 0: no clipping any more. */
+/** Settings that may change during a job; omitted ones stay. `maxNorm` 0: stop clipping. */
 export interface OptimizerChange {
   readonly learningRate?: number | undefined
   readonly weightDecay?: number | undefined
@@ -31,10 +34,10 @@ export interface OptimizerChange {
   readonly maxNorm?: number | undefined
 }
 
-/** Arrays of the layout's length that an optimizer keeps beside the parameters. */
+/** Arrays of the layout's length that an optimizer keeps besides the parameters. */
 export const STATE_COUNTS = { sgd: 1, adamw: 2 } as const
 
-/** The settings after a change. Throws where it names what the optimizer does not have, or a value out of range. */
+/** The settings after a change. Throws for a setting that the optimizer does not have, or a value out of range. */
 export function changeSettings(settings: OptimizerSettings, change: OptimizerChange): OptimizerSettings {
   const { maxNorm, ...other } = change
   const given = Object.entries(other).filter(([, value]) => value !== undefined)
@@ -49,8 +52,8 @@ export function changeSettings(settings: OptimizerSettings, change: OptimizerCha
 }
 
 /**
- * What a restarted server goes on with: the settings of its checkpoint with what was changed while it ran, or those
- * it is started with, if they differ from those of its last start. Throws where it is another optimizer.
+ * The settings of a restarted server: those of its checkpoint with the changes made during the run, or the given ones,
+ * if they differ from those of its last start. Throws for another optimizer.
  */
 export function resumeSettings(
   given: OptimizerSettings,
@@ -65,7 +68,7 @@ export function resumeSettings(
   return toJson(given) === toJson(saved.startedWith) ? saved.optimizer : given
 }
 
-/** One text for equal settings, whether they come from a file or not. */
+/** The same text for equal settings, even if they were read from a file. */
 function toJson(settings: OptimizerSettings): string {
   return JSON.stringify(
     Object.entries(settings)
@@ -74,7 +77,7 @@ function toJson(settings: OptimizerSettings): string {
   )
 }
 
-/** The settings as they are, or an error that names the first one no optimizer can work with. */
+/** Returns the settings, or throws an error that names the first one no optimizer can work with. */
 export function checkSettings(settings: OptimizerSettings): OptimizerSettings {
   const { learningRate, weightDecay, maxNorm = 1 } = settings
   if (!(learningRate >= 0 && Number.isFinite(learningRate)))
@@ -99,7 +102,7 @@ function outside(name: string, value: number, expected: string): DscError {
   return new DscError('PARAMS_REFUSED', `${name} is ${value}, expected a number ${expected}`)
 }
 
-/** What a step changes: parameters, and as many arrays of their length as the optimizer keeps. */
+/** The state that a step changes: parameters, and as many arrays of their length as the optimizer keeps. */
 export interface UpdateState {
   readonly parameters: Float32Array
   readonly moments: readonly Float32Array[]
@@ -111,6 +114,6 @@ export interface StepRange<Settings = OptimizerSettings> {
   /** In elements. */
   readonly offset: number
   readonly length: number
-  /** How many steps this parameter will have made with this one, from 1. */
+  /** Number of this parameter's steps including this one, from 1. */
   readonly step: number
 }

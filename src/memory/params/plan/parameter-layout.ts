@@ -1,19 +1,19 @@
-/** How a worker holds a parameter; the central node's own values are float32 whatever it is. */
+/** A worker's type for a parameter; the central node's own values are always float32. */
 export type ParameterType = 'f32' | 'bf16' | 'f16'
 
 /** One parameter, or one buffer: at a fixed place in every region that holds the model. */
 export interface ParameterSlot {
   readonly name: string
   readonly shape: readonly number[]
-  /** Layer it belongs to, in order of the forward; layers are prefetched one by one. */
+  /** The layer it belongs to, in order of the forward; layers are prefetched one by one. */
   readonly layer: number
   /** Default: a parameter. A buffer's values are pushed in its gradient's place and averaged, not trained. */
   readonly kind?: 'parameter' | 'buffer' | undefined
   /** Default: f32. Halves are sent as halves to workers that ask for them. */
   readonly type?: ParameterType | undefined
-  /** Instead of the optimizer's weight decay: 0 for biases and norms. */
+  /** Replaces the optimizer's weight decay: 0 for biases and norms. */
   readonly weightDecay?: number | undefined
-  /** What the learning rate is multiplied with. Default: 1. */
+  /** Factor for the learning rate. Default: 1. */
   readonly rateScale?: number | undefined
 }
 
@@ -23,7 +23,7 @@ export interface PlacedSlot extends ParameterSlot {
   readonly length: number
 }
 
-/** Where every parameter lies, and how many elements all of them are. */
+/** The place of every parameter, and the total number of elements. */
 export interface ParameterLayout {
   readonly slots: readonly PlacedSlot[]
   readonly length: number
@@ -32,7 +32,7 @@ export interface ParameterLayout {
 /** Elements that slots are aligned to: 64 bytes, so that no two share a cache line. */
 const ALIGNMENT = 16
 
-/** Places parameters one after another, in the order given. */
+/** Places parameters one after another, in the given order. */
 export function layOutParameters(parameters: readonly ParameterSlot[]): ParameterLayout {
   let offset = 0
   const slots = parameters.map((parameter): PlacedSlot => {
@@ -44,12 +44,12 @@ export function layOutParameters(parameters: readonly ParameterSlot[]): Paramete
   return { slots, length: offset }
 }
 
-/** Elements that a slot of `length` takes with its padding. */
+/** Number of elements that a slot of `length` takes with its padding. */
 export function roundUpLength(length: number): number {
   return Math.ceil(length / ALIGNMENT) * ALIGNMENT
 }
 
-/** Whether two jobs mean the same parameters: the same slots in the same order. */
+/** Whether two jobs have the same parameters: the same slots in the same order. */
 export function isSameLayout(a: readonly ParameterSlot[], b: readonly ParameterSlot[]): boolean {
   const plain = (slots: readonly ParameterSlot[]) =>
     JSON.stringify(
@@ -60,7 +60,7 @@ export function isSameLayout(a: readonly ParameterSlot[], b: readonly ParameterS
   return plain(a) === plain(b)
 }
 
-/** The first parameter that has a value which is not finite; undefined when all are fine. */
+/** The first parameter with a value that is not finite; undefined if all are finite. */
 export function findNonFinite(layout: ParameterLayout, values: Float32Array): PlacedSlot | undefined {
   return layout.slots.find(({ offset, length }) => {
     for (let at = offset; at < offset + length; at++) if (!Number.isFinite(values[at])) return true

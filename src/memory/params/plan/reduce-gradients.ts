@@ -1,6 +1,6 @@
 import type { PlacedSlot } from './parameter-layout.js'
 
-/** Sums gradients in rank order, in float32, and divides by their number for the `mean`. */
+/** Sums gradients in rank order, in float32, and for the `mean` divides by their number. */
 export function reduceGradients(gradients: readonly Float32Array[], to: 'sum' | 'mean'): Float32Array {
   const sum = gradients[0]!.slice()
   for (const gradient of gradients.slice(1)) addTo(sum, gradient)
@@ -9,12 +9,12 @@ export function reduceGradients(gradients: readonly Float32Array[], to: 'sum' | 
   return sum
 }
 
-/** A loop of its own, so that it is compiled for two float32 arrays only. */
+/** A separate loop, so that it is compiled for two float32 arrays only. */
 function addTo(sum: Float32Array, gradient: Float32Array): void {
   for (let at = 0; at < sum.length; at++) sum[at] = sum[at]! + gradient[at]!
 }
 
-/** Multiplies all but buffers by `factor`, in place, and returns them all. */
+/** Multiplies everything but buffers by `factor`, in place, and returns all values. */
 export function scaleTrained(
   values: Float32Array,
   slots: readonly PlacedSlot[],

@@ -2,10 +2,10 @@ import { multiplyAdd } from './fused.js'
 import type { AdamwSettings, StepRange, UpdateState } from './optimizer-settings.js'
 
 /**
- * Steps the parameters of `range` in place and in float32, operation by operation as `_single_tensor_adam` of
- * torch/optim/adam.py does it (AdamW with foreach=False, amsgrad and capturable off), with the roundings of PyTorch's
- * x86-64 kernels: they fuse one multiplication and addition each in lerp, add and addcmul, and none in addcdiv.
- * Returns whether a parameter is another number now.
+ * Steps the parameters of `range` in place and in float32, operation by operation like `_single_tensor_adam` of
+ * torch/optim/adam.py (AdamW with foreach=False, amsgrad and capturable off), with the roundings of PyTorch's x86-64
+ * kernels: they fuse one multiplication and addition each in lerp, add and addcmul, and none in addcdiv. Returns
+ * whether any parameter changed.
  */
 export function stepAdamw(
   { parameters, moments }: UpdateState,
@@ -16,7 +16,7 @@ export function stepAdamw(
   const { learningRate, weightDecay, betas } = settings
   const keep = Math.fround(1 - learningRate * weightDecay)
   const share = Math.fround(1 - betas[0])
-  // torch's lerp starts at the end that is nearer, so that weights near 1 lose nothing.
+  // torch's lerp starts at the nearer end, so that weights near 1 lose nothing.
   const isNearEnd = share >= 0.5
   const weight = isNearEnd ? Math.fround(share - 1) : share
   const beta2 = Math.fround(betas[1])

@@ -2,10 +2,10 @@ import { multiplyAdd } from './fused.js'
 import type { SgdSettings, StepRange, UpdateState } from './optimizer-settings.js'
 
 /**
- * Steps the parameters of `range` in place and in float32, in the order of torch.optim.SGD(foreach=False) and with
- * its roundings: gradient ← gradient + weightDecay·parameter; velocity ← momentum·velocity + gradient; Nesterov:
- * gradient ← gradient + momentum·velocity, else velocity; parameter ← parameter − learningRate·gradient. Returns
- * whether a parameter is another number now.
+ * Steps the parameters of `range` in place and in float32, in the order of torch.optim.SGD(foreach=False) and with its
+ * roundings: gradient ← gradient + weightDecay·parameter; velocity ← momentum·velocity + gradient; Nesterov: gradient ←
+ * gradient + momentum·velocity, else velocity; parameter ← parameter − learningRate·gradient. Returns whether any
+ * parameter changed.
  */
 export function stepSgd(
   { parameters, moments }: UpdateState,

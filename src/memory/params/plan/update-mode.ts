@@ -9,7 +9,7 @@ export type UpdateMode =
   | { readonly kind: 'ssp'; readonly bound: number }
   | { readonly kind: 'async' }
 
-/** What happens to a sync step whose ranks do not all push in time: stop, or go on with at least `quorum`. */
+/** How to handle a sync step whose ranks do not all push in time: stop, or go on with at least `quorum`. */
 export type LostPolicy = { readonly kind: 'abort' } | { readonly kind: 'quorum'; readonly quorum: number }
 
 /** Parses `sync`, `async` or `ssp:3`. */
@@ -28,7 +28,7 @@ export function parseLostPolicy(text: string): LostPolicy {
   throw new DscError('USAGE', `${text} is neither abort nor quorum:<ranks>`, { hint: '--on-lost quorum:3' })
 }
 
-/** A mode as it is typed. */
+/** A mode in the form that users type. */
 export function formatUpdateMode(mode: UpdateMode): string {
   return mode.kind === 'ssp' ? `ssp:${mode.bound}` : mode.kind
 }

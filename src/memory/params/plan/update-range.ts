@@ -1,10 +1,10 @@
 import { stepParameters } from './optimizer.js'
 import type { OptimizerSettings, UpdateState } from './optimizer-settings.js'
 
-/** The largest magnitudes there can be; bounds, from above. */
+/** Upper bounds of all magnitudes. */
 export interface UpdateRange {
   readonly parameter: number
-  /** Of sgd's velocity; adamw needs no bound of its own. */
+  /** For sgd's velocity; adamw needs no bound of its own. */
   readonly velocity: number
 }
 
@@ -12,7 +12,7 @@ export interface UpdateRange {
 const SAFE = 2 ** 127
 const SAFE_TO_SQUARE = 2 ** 60
 
-/** The range after a step with gradients of at most `gradient`: the same arithmetic with magnitudes. */
+/** The range after a step with gradients of at most `gradient`: the same arithmetic on magnitudes. */
 export function advanceRange(range: UpdateRange, gradient: number, settings: OptimizerSettings): UpdateRange {
   const { learningRate, weightDecay } = settings
   if (settings.kind === 'sgd') {
@@ -35,12 +35,12 @@ export function advanceRange(range: UpdateRange, gradient: number, settings: Opt
   }
 }
 
-/** Whether a step to `range` cannot overflow, so that nobody needs to look at the values. */
+/** Whether a step to `range` cannot overflow, so that the values need no check. */
 export function isSafe({ parameter, velocity }: UpdateRange): boolean {
   return parameter < SAFE && velocity < SAFE
 }
 
-/** The range of values as they are. */
+/** Measures the range of the current values. */
 export function measureRange({ parameters, moments }: UpdateState): UpdateRange {
   return { parameter: findLargest(parameters), velocity: findLargest(moments[0]!) }
 }
