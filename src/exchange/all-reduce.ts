@@ -4,10 +4,10 @@ import type { Segment } from './plan/layout.js'
 import { chunkReceived, chunkSent, countHops, phaseOf } from './plan/ring-schedule.js'
 import { receiveFrame } from './receive-frame.js'
 
-/** Reports whose data is waited for, so that a rank which holds everybody up can be named. */
+/** Reports which rank is waited for, so that a rank that holds up all others can be named. */
 export type OnWaiting = (forRank: number | undefined, phase: string | undefined) => void
 
-/** One attempt at a bucket: what its frames have in common, and who wants to know whom it waits for. */
+/** One attempt at a bucket: the common fields of its frames, and the callback for the rank it waits for. */
 export interface Attempt {
   readonly context: FrameContext
   readonly onWaiting: OnWaiting
@@ -15,8 +15,8 @@ export interface Attempt {
 
 /**
  * Sums a bucket over all ranks of the network, into its wire area, around the ring. Each rank adds its own gradients in
- * fp32 to the partial sum that comes by, which is rounded once per hop. A segment is sent on as soon as it is complete
- * here, so that all links are busy at once. Afterwards the wire area is the same on all ranks, bit by bit.
+ * fp32 to the partial sum that comes by, which is rounded once per hop. It sends a segment on as soon as the segment is
+ * complete, so that all links are busy at once. Afterwards the wire area is the same on all ranks, bit by bit.
  */
 export async function ringAllReduce(
   links: Links,
@@ -53,8 +53,8 @@ export async function ringAllReduce(
 }
 
 /**
- * The same in two rounds among ranks that are all connected: every rank sends each other rank its chunk, sums its
- * own in fp32 (in rank order, so that a run can be repeated) and sends the result to all. For few ranks.
+ * The same in two rounds among ranks that are all connected: every rank sends each other rank its chunk, sums its own
+ * in fp32 (in rank order, so that a run can be repeated) and sends the result to all. For few ranks.
  */
 export async function directAllReduce(
   links: Links,
@@ -87,7 +87,7 @@ export async function directAllReduce(
   }
   buffer.finishSum(wireType, own)
   for (const other of others) send(other, 1, own)
-  // A peer answers only when it has all of what it was sent, so nothing that is replaced here is still on its way.
+  // A peer answers only after it has received everything, so nothing replaced here is still being sent.
   for (const other of others) {
     onWaiting(network[other], 'gather')
     for (const numbered of segments.entries()) {

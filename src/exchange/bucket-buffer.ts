@@ -2,13 +2,13 @@ import type { Codec } from '../half/codec.js'
 import { planLayout, planSegments, type Segment } from './plan/layout.js'
 import { planAveraging, type WireType } from './plan/scale.js'
 
-/** Who exchanges a bucket. */
+/** The participants in the exchange of a bucket. */
 interface BucketCircle {
   /** Processes over which the mean is taken. */
   readonly ranks: number
-  /** Processes on the network: so many chunks a bucket has. */
+  /** Processes on the network, which is the number of a bucket's chunks. */
   readonly chunks: number
-  /** Whether `sumOverHost` comes first: then local gradients are sums, scaled for the mean already. */
+  /** Whether `sumOverHost` comes first: then local gradients are sums, already scaled for the mean. */
   readonly isSummedOverHost: boolean
 }
 
@@ -18,7 +18,7 @@ export function bucketBytes(elements: number, chunks: number): number {
   return paddedElements * 8 + chunkElements * 4 + 48
 }
 
-/** How a bucket travels in one attempt. */
+/** Encoding of a bucket in one attempt. */
 interface WireFormat {
   readonly wireType: WireType
   readonly exponent: number
@@ -29,8 +29,8 @@ const INFINITE_BITS = { fp32: 0x7f800000, fp16: 0x7c00 } as const
 const bytesOf = (wireType: WireType): 2 | 4 => (wireType === 'fp32' ? 4 : 2)
 
 /**
- * The fusion buffer of one bucket: the local gradients in fp32, kept until the step is committed, and beside
- * them what travels. Everything lies in the codec's memory, which is never given back.
+ * The fusion buffer of one bucket: the local gradients in fp32, kept until the step is committed, and beside them the
+ * wire area. Everything lies in the codec's memory, which is never freed.
  */
 export class BucketBuffer {
   readonly elements: number
@@ -43,9 +43,9 @@ export class BucketBuffer {
   readonly #averaging: ReturnType<typeof planAveraging>
   readonly #isSummedOverHost: boolean
   readonly #segments: Readonly<Record<2 | 4, readonly Segment[]>>
-  /** Kernels by what travels. */
+  /** Kernels by wire type. */
   readonly #kernels: ReturnType<typeof pickKernels>
-  // Addresses of the areas: local gradients, what travels, the sum of a chunk, one lane for a single value.
+  // Addresses of the areas: local gradients, wire area, the sum of a chunk, one lane for a single value.
   readonly #local: number
   readonly #wire: number
   readonly #sum: number
@@ -70,7 +70,7 @@ export class BucketBuffer {
     this.local = new Float32Array(codec.memory, this.#local, elements)
   }
 
-  /** The pieces in which a chunk travels. */
+  /** The pieces in which a chunk is sent. */
   segments(wireType: WireType): readonly Segment[] {
     return this.#segments[bytesOf(wireType)]
   }
@@ -84,7 +84,7 @@ export class BucketBuffer {
     else encode(this.#localOf(chunk, 0), this.#wireOf(wireType, chunk, 0), this.#chunkElements, scale)
   }
 
-  /** Bytes of a segment of a chunk, as they travel. */
+  /** Bytes of a segment of a chunk, as sent. */
   wire(wireType: WireType, chunk: number, { offset, elements }: Segment): Uint8Array {
     return new Uint8Array(
       this.#codec.memory,
@@ -121,7 +121,7 @@ export class BucketBuffer {
     scaleFloat(this.#local, this.#local, this.#paddedElements, 2 ** this.#averaging.shift)
   }
 
-  /** local gradients += those of another rank that were received, scaled for the mean. */
+  /** local gradients += those received from another rank, scaled for the mean. */
   addToHostSum(chunk: number, { offset, elements }: Segment, received: number): void {
     const target = this.#localOf(chunk, offset)
     this.#codec.kernels.addFloat(target, received, elements, 2 ** this.#averaging.shift)
@@ -144,7 +144,7 @@ export class BucketBuffer {
     this.#kernels.encode[wireType](this.#sum, target, this.#chunkElements, 1)
   }
 
-  /** Largest |mean| that travelled, or undefined if it is not finite. */
+  /** Largest |mean| that was sent, or undefined if it is not finite. */
   amax(format: WireFormat): number | undefined {
     const { wireType } = format
     const { memory } = this.#codec
@@ -159,7 +159,7 @@ export class BucketBuffer {
     return (new Float32Array(memory, this.#lane, 1)[0] ?? 0) * this.#unscaleOf(format)
   }
 
-  /** Widens and unscales the result over the local gradients, which it replaces. */
+  /** Widens and unscales the result into the local gradients, which it replaces. */
   decode(format: WireFormat): void {
     const decode = this.#kernels.decode[format.wireType]
     decode(this.#wire, this.#local, this.#paddedElements, this.#unscaleOf(format))

@@ -9,17 +9,20 @@ import type { Welcome } from './rendezvous/join-rendezvous.js'
 import { FrameReader } from './wire/frame-reader.js'
 import { FrameWriter } from './wire/frame-writer.js'
 
-/** Bytes taken from a connection at once. */
+/** Bytes read from a connection at once. */
 const READ_BYTES = 512 * 1024
 const MAX_HELLO_CHARACTERS = 200
 
-/** Who sends to whom: `ring` only to the next rank, `direct` everybody to everybody. */
+/** Connections between ranks: `ring` only to the next rank, `direct` from each to all. */
 export type Mode = 'ring' | 'direct'
 
-/** A rank's ear: other ranks connect here to be sent data. Open before joining, since its port is told to all. */
+/**
+ * A rank's listening socket, where other ranks connect to receive data. Open it before joining, since joining announces
+ * its port.
+ */
 export interface DataListener {
   readonly port: number
-  /** The connection of `rank`, once it has said the epoch's secret word. */
+  /** The connection of `rank`, once it has sent the epoch's nonce. */
   readonly accept: (rank: number, nonce: string) => Promise<Socket>
   readonly close: () => void
 }
@@ -32,7 +35,7 @@ export async function openDataListener(host: string): Promise<DataListener> {
   const server: Server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    socket.on('error', () => {}) // whoever waits for it sees the close
+    socket.on('error', () => {}) // a waiting caller sees the close
     let hello = ''
     const onData = (bytes: Buffer) => {
       hello += bytes.toString('latin1')
@@ -71,24 +74,24 @@ export interface OpenLinks extends Links {
   readonly close: () => void
 }
 
-/** With whom a rank is to be connected, and who hears of it. */
+/** The ranks to connect to, and callbacks. */
 interface ConnectOptions {
   readonly welcome: Welcome
   readonly levels: Levels
   readonly listener: DataListener
   readonly codec: Codec
   readonly mode: Mode
-  /** What other ranks of the host read; undefined where there is one level. */
+  /** This rank's memory, which other ranks of the host read; undefined with one level. */
   readonly memory: HostMemory | undefined
   readonly onDown: (rank: number) => void
-  /** Called with a rank that has yet to connect to this one, whenever that is another one; undefined: all have. */
+  /** Called with a rank that has yet to connect to this one, whenever it changes; undefined: all have connected. */
   readonly onAwaited: (rank: number | undefined) => void
   readonly signal: AbortSignal
 }
 
 /**
- * Connects to every rank that sends to this one and waits for every rank that this one sends to.
- * The receiver dials, because only a dialling socket can read into a buffer of its own.
+ * Connects to every rank that sends to this one and waits for every rank that this one sends to. The receiver dials,
+ * because only a dialing socket can read into a buffer of its own.
  */
 export async function connectLinks(options: ConnectOptions): Promise<OpenLinks> {
   const { welcome, levels, mode, memory } = options
@@ -157,7 +160,7 @@ class LinkSockets {
     return reader
   }
 
-  /** Dials a rank that sends through its memory: what comes are headers, what goes back are answers. */
+  /** Dials a rank that sends through its memory: the socket carries headers one way and acknowledgements back. */
   readMemory(peer: number, memory: PeerMemory): MemoryReader {
     const acknowledge = () => void socket.write(ACKNOWLEDGEMENT)
     const reader = new MemoryReader(this.#options.codec, peer, { memory, acknowledge })
@@ -218,7 +221,7 @@ class LinkSockets {
   }
 }
 
-/** Says that one frame was read from memory. */
+/** Acknowledges that one frame was read from memory. */
 const ACKNOWLEDGEMENT = Buffer.of(1)
 
 function formatHello(rank: number, nonce: string): string {

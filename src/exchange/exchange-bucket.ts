@@ -5,7 +5,7 @@ import { spreadOverHost } from './host/host-level.js'
 import type { Links } from './links.js'
 import { advanceScale, type ExchangeOutcome, planWire, type ScaleState, type WireType } from './plan/scale.js'
 
-/** A bucket's result, still in its wire area: `decode(format)` would write it over the local gradients. */
+/** A bucket's result, still in its wire area: `decode(format)` writes it over the local gradients. */
 export interface BucketResult {
   readonly wireType: WireType
   readonly exponent: number
@@ -14,8 +14,8 @@ export interface BucketResult {
 }
 
 /**
- * Exchanges one full bucket, after `sumOverHost` where there are two levels. Half precision that overflowed shows in the
- * result, which is the same on all ranks: so all of them, without a word, repeat the bucket in fp32 from the local
+ * Exchanges one full bucket, after `sumOverHost` with two levels. If half precision overflows, the result shows it, and
+ * the result is the same on all ranks: so all of them, without a message, repeat the bucket in fp32 from the local
  * gradients (the host's sums), which are still there.
  */
 export async function exchangeBucket(
@@ -51,7 +51,7 @@ export async function exchangeBucket(
   if (amax !== undefined)
     return finish(format, scale, { kind: 'clean', wireType: format.wireType, amaxes: [amax] })
   if (format.wireType === 'fp32') return finish(format, scale, { kind: 'not finite' })
-  await links.hostWriter?.flushed() // the wire area is written again
+  await links.hostWriter?.flushed() // the wire area will be overwritten
   const repeated = await run(full, 1)
   return finish(
     full,

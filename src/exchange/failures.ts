@@ -1,6 +1,6 @@
 import { DscError } from '../failure/dsc-error.js'
 
-/** Where in the exchange a rank was when it was last heard of. */
+/** A rank's last known place in the exchange. */
 export interface Place {
   readonly step: number
   /** Undefined between steps. */
@@ -8,7 +8,7 @@ export interface Place {
   readonly phase: string | undefined
 }
 
-/** A rank is gone. Raised by every survivor; gradients of the current step are as the caller handed them over. */
+/** A rank is gone. Raised by every survivor; the gradients of the current step are unchanged. */
 export class PeerLost extends DscError {
   readonly rank: number
   readonly host: string
@@ -31,7 +31,7 @@ export class PeerLost extends DscError {
   }
 }
 
-/** The connection between two ranks broke while both live. Raised by every rank alike, those two included. */
+/** The connection between two ranks broke while both are alive. Raised on every rank, including those two. */
 export class LinkLost extends DscError {
   /** Ascending. */
   readonly ranks: readonly [number, number]
@@ -59,7 +59,7 @@ function formatPlace({ step, bucket, phase }: Place): string {
   return [`step ${step}`, bucket === undefined ? [] : `bucket ${bucket}`, phase ?? []].flat().join(', ')
 }
 
-/** Two ranks are not doing the same thing. The message names both. */
+/** Two ranks disagree on what they are exchanging. The message names both. */
 export class ExchangeMismatch extends DscError {
   constructor(message: string) {
     super('EXCHANGE_MISMATCH', message, {

@@ -3,9 +3,9 @@ import { PeerLost } from './failures.js'
 import { joinExchange } from './join-exchange.js'
 import type { PlanFile } from './plan-files.js'
 
-// One rank of the fault suite: exchanges until somebody dies, reports what it saw, and joins again.
+// One rank of the fault suite: exchanges until a rank dies, reports what it saw, and joins again.
 
-/** What the suite tells a rank when it starts it, as JSON in the first argument. */
+/** Options that the suite passes to a rank at its start, as JSON in the first argument. */
 export interface FaultRankOptions {
   readonly rank: number
   readonly ranks: number
@@ -14,7 +14,7 @@ export interface FaultRankOptions {
   readonly levels: 1 | 2
 }
 
-/** What a rank reports. Times are Unix epoch in milliseconds. */
+/** A report of a rank. Times are Unix epoch in milliseconds. */
 export type FaultReport =
   | { readonly kind: 'joined'; readonly epoch: number }
   | { readonly kind: 'suspect'; readonly rank: number; readonly atMs: number }
@@ -25,7 +25,7 @@ export type FaultReport =
       readonly lostRank: number | undefined
       readonly message: string
       readonly committedSteps: number
-      /** Whether all gradients are as they were handed over, all are means, or anything else. */
+      /** Whether all gradients are unchanged, all are means, or anything else. */
       readonly gradients: 'untouched' | 'complete' | 'mixed'
     }
 
@@ -73,7 +73,8 @@ async function run({ rank, ranks, port, committedSteps, levels }: FaultRankOptio
       const isAll = (value: number, slack: number) =>
         gradients.every((gradient) => gradient.every((found) => Math.abs(found / value - 1) <= slack))
       const isUntouched = isAll(own(committed), 0)
-      // A failure between two steps finds the means of the step before: nothing of a new step was handed over.
+      // After a failure between two steps, the means of the previous step are there: no gradients of a new step were
+      // added.
       const isComplete = isAll(mean(committed - 1), 2e-3)
       committed = session.committedSteps()
       report({

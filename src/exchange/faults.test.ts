@@ -16,7 +16,7 @@ const WORKER = fileURLToPath(new URL('./fault-rank.test.worker.js', import.meta.
 
 interface Rank {
   readonly process: ChildProcess
-  /** The next report of this kind; earlier ones count if nobody took them. */
+  /** The next report of this kind; earlier ones count unless they were taken. */
   readonly next: <K extends FaultReport['kind']>(kind: K) => Promise<Extract<FaultReport, { kind: K }>>
 }
 

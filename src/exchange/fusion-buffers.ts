@@ -7,7 +7,7 @@ import { SEGMENT_BYTES } from './plan/layout.js'
 import type { PlanFile } from './plan-files.js'
 import { READER_SLOTS } from './wire/frame-reader.js'
 
-/** Where a gradient lies in the fusion buffers. */
+/** Place of a gradient in the fusion buffers. */
 interface GradientPlace {
   readonly bucket: number
   readonly offset: number
@@ -22,7 +22,7 @@ export interface FusionBuffers {
   readonly places: ReadonlyMap<string, GradientPlace>
 }
 
-/** Reserves the buffers of `plan` for a rank with these `levels`. Throws USAGE if they cannot fit one process. */
+/** Reserves the buffers of `plan` for a rank with these `levels`. Throws USAGE if they cannot fit into one process. */
 export function openFusionBuffers(plan: PlanFile, mode: Mode, { network, host }: Levels): FusionBuffers {
   const sizes = plan.buckets.map(({ tensors }) => tensors.reduce((sum, { elements }) => sum + elements, 0))
   const sources = mode === 'ring' ? 1 : network.length - 1

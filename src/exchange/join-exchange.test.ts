@@ -49,7 +49,7 @@ for (const mode of ['ring', 'direct'] as const) {
   test(`${mode}: a value of a tiny layer is off by a share of the ranks' largest at most, also where they cancel`, async () => {
     const ranks = 8
     const plan = planOf(ranks, 'fp16', [[1, 4, 16, 4096]])
-    // One rounding per rank and one of the sum; around the ring one of every partial sum, k/8 of the whole.
+    // One rounding per rank and one of the sum; in a ring one of every partial sum, k/8 of the whole.
     const limit = mode === 'direct' ? 2 ** -10 : ((ranks + 1) / 2) * 2 ** -11
     await withSessions(plan, mode, async (sessions) => {
       for (const step of [0, 1, 2, 3, 4, 5]) {
@@ -121,7 +121,7 @@ for (const { mode, limit } of [
           const error = Math.hypot(...mean.map((value, at) => found[at]! - value)) / Math.hypot(...mean)
           assert.ok(error <= limit, `${name}: relative error ${error}`)
           const largest = Math.max(...mean.map(Math.abs))
-          // Ranks' values may cancel to within their rounding; what is larger than that must not vanish.
+          // Ranks' values may cancel to within their rounding; larger values must not vanish.
           assert.ok(
             !mean.some((value, at) => found[at] === 0 && Math.abs(value) > 4e-3 * largest),
             `${name}: zeroed`,
@@ -208,7 +208,7 @@ test('gradients that overflow when summed do not overflow: they are halved first
   })
 })
 
-/** A seed with which a thousand steps meet every outcome, and one of this run. */
+/** A seed for which a thousand steps meet every outcome, and a random one. */
 const SEEDS = [1, Math.floor(Math.random() * 2 ** 31)]
 
 for (const [at, seed] of SEEDS.entries())

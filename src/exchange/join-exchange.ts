@@ -9,31 +9,34 @@ import type { PlanFile } from './plan-files.js'
 import type { Suspect } from './rendezvous/join-rendezvous.js'
 import { ExchangeStep } from './step.js'
 
-/** Where the ranks meet, by which plan they exchange, and who this rank is. */
+/** The rendezvous, the plan, and the identity of this rank. */
 export interface JoinOptions {
   readonly rendezvous: { readonly host: string; readonly port: number }
   readonly plan: PlanFile
-  /** Ranks of one job meet each other only. Default: `user-` and the number of this process's user. */
+  /** Only ranks of the same job meet. Default: `user-` and the number of this process's user. */
   readonly job?: string | undefined
-  /** Wanted rank; by default in order of arrival. */
+  /** Requested rank; by default in order of arrival. */
   readonly rank?: number | undefined
   /** Address at which other ranks reach this one. Default 127.0.0.1. */
   readonly listenHost?: string | undefined
   readonly token?: string | undefined
-  /** Default `ring`; `direct` sums in fp32 and takes two rounds, with a connection to every rank: for up to 8. */
+  /** Default `ring`; `direct` sums in fp32 and takes two rounds, with a connection to every rank: for up to 8 ranks. */
   readonly mode?: Mode | undefined
   /**
-   * With a plan of two levels: ranks with the same word take their sum through memory. Default: those of one machine, and
-   * of one network and process namespace.
+   * With a plan of two levels: ranks with the same key sum through memory. Default: those of one machine, and of one
+   * network and process namespace.
    */
   readonly hostKey?: string | undefined
-  /** Steps this rank has committed in an earlier epoch. Default 0. */
+  /** Steps that this rank committed in an earlier epoch. Default 0. */
   readonly committedSteps?: number | undefined
-  /** Scales of an earlier epoch or a checkpoint, as `session.scales()` gave them. */
+  /** Scales of an earlier epoch or a checkpoint, from `session.scales()`. */
   readonly scales?: readonly ScaleState[] | undefined
-  /** A rank is silent or makes no progress. It may come back. */
+  /** Called when a rank is silent or makes no progress. It may recover. */
   readonly onSuspect?: (suspect: Suspect) => void
-  /** While this rank waits for the others, somebody wanted to join and did not fit: who, and what differs. */
+  /**
+   * Called when, while this rank waits for the others, a rank that does not fit tried to join; says which one and what
+   * differs.
+   */
   readonly onTurnedAway?: (problem: string) => void
   readonly signal?: AbortSignal | undefined
 }
@@ -45,7 +48,7 @@ export async function joinExchange(options: JoinOptions): Promise<ExchangeSessio
   return session
 }
 
-/** A rank's membership in one epoch of a job. After a failure only `close` is left: join again for a new epoch. */
+/** A rank's membership in one epoch of a job. After a failure only `close` works: join again for a new epoch. */
 export class ExchangeSession {
   readonly #options: JoinOptions
   readonly #mode: Mode
@@ -53,10 +56,10 @@ export class ExchangeSession {
   readonly #progress: { -readonly [Key in keyof Progress]: Progress[Key] }
   #scales: readonly ScaleState[]
   #membership: Membership | undefined
-  /** The last one that was begun. */
+  /** The last step begun. */
   #step: ExchangeStep | undefined
 
-  /** Use `joinExchange`, which opens it, too. */
+  /** Use `joinExchange`, which also opens it. */
   constructor(options: JoinOptions) {
     const { plan, mode = 'ring', committedSteps = 0 } = options
     this.#options = options
@@ -110,7 +113,7 @@ export class ExchangeSession {
     return this.#options.plan.ranks
   }
 
-  /** Counts how often this job's ranks have met. */
+  /** Number of times that this job's ranks have met. */
   get epoch(): number {
     return this.#opened.welcome.epoch
   }
@@ -130,7 +133,7 @@ export class ExchangeSession {
     return this.#scales
   }
 
-  /** Begins a step. A step before it whose gradients were sent must have been committed. */
+  /** Begins a step. An earlier step must have been committed if any of its gradients were sent. */
   beginStep(): ExchangeStep {
     const membership = this.#opened
     membership.check()
@@ -142,7 +145,7 @@ export class ExchangeSession {
       )
     this.#progress.isInStep = true
     membership.beginStep()
-    // A rank may wait on both levels at once: the one that it has waited on for longest counts.
+    // This rank may wait on both levels at once: the longest wait counts.
     const waits = new Map<string, { readonly forRank: number; readonly sinceMs: number }>()
     this.#step = new ExchangeStep({
       plan: this.#options.plan,

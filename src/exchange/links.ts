@@ -1,7 +1,7 @@
 import type { Levels } from './plan/find-levels.js'
 import type { FrameHeader } from './wire/frame.js'
 
-/** A frame whose payload lies in the codec's memory until the next call of `next`. */
+/** A frame whose payload stays in the codec's memory until the next call of `next`. */
 export interface ReceivedFrame {
   readonly header: FrameHeader
   readonly address: number
@@ -9,19 +9,19 @@ export interface ReceivedFrame {
 
 /** Frames from one rank, in order. */
 export interface FrameSource {
-  /** The next frame; frees the one before. Rejects when the source fails or a frame is damaged. */
+  /** The next frame; frees the previous one. Rejects when the source fails or a frame is damaged. */
   readonly next: () => Promise<ReceivedFrame>
-  /** Ends it: whoever waits is told why. */
+  /** Ends the source with this error, which waiting callers receive. */
   readonly fail: (error: Error) => void
 }
 
-/** Frames to one rank, or to several that all get the same. */
+/** Sends frames to one rank, or the same frames to several. */
 export interface FrameSink {
-  /** Queues a frame. The payload is not copied and must stay as it is until `flushed` resolves. */
+  /** Queues a frame. The payload is not copied and must not change until `flushed` resolves. */
   readonly send: (header: FrameHeader, payload: Uint8Array) => void
-  /** Resolves when no frame sent so far needs its payload any more; rejects when the sink fails. */
+  /** Resolves when no sent frame needs its payload any more; rejects when the sink fails. */
   readonly flushed: () => Promise<void>
-  /** Ends it: whoever waits is told why. */
+  /** Ends the sink with this error, which waiting callers receive. */
   readonly fail: (error: Error) => void
 }
 
@@ -29,13 +29,13 @@ export interface FrameSink {
 export interface Links {
   readonly rank: number
   readonly levels: Levels
-  /** Over the network, by rank; empty on ranks that are not on it. */
+  /** Network connections, by rank; empty on ranks that are not on the network. */
   readonly writers: ReadonlyMap<number, FrameSink>
   readonly readers: ReadonlyMap<number, FrameSource>
-  /** Through the memory of the host: from its first rank to all others, from each of them to the first. */
+  /** Through the host's memory: from its first rank to all others, from each of them to the first. */
   readonly hostWriter: FrameSink | undefined
   readonly hostReaders: ReadonlyMap<number, FrameSource>
 }
 
-/** What all frames of one attempt at one bucket have in common. */
+/** The common fields of all frames of one attempt at one bucket. */
 export type FrameContext = Omit<FrameHeader, 'hop' | 'segment' | 'bytes'>

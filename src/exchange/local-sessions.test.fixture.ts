@@ -26,7 +26,7 @@ export async function withSessions(
   await withHosts(Array<undefined>(plan.ranks), { plan, mode }, body)
 }
 
-/** The same with the name of each rank's host. */
+/** The same, with a host name for each rank. */
 export async function withHosts(
   hosts: readonly (string | undefined)[],
   { plan, mode }: { readonly plan: PlanFile; readonly mode: Mode },

@@ -150,7 +150,7 @@ test('when only the link between two ranks breaks, all ranks name that link and 
   assert.equal(links.length, 1)
   links[0]!.destroy()
   try {
-    // One waits for a step that is never whole, the others for what they hear.
+    // One waits for a step that never completes, the others for the failure.
     const waits = [members[0]!.agree(1), ...members.slice(1).map(failureOf)]
     for (const [rank, result] of (await Promise.allSettled(waits)).entries()) {
       assert.equal(result.status, 'rejected')
@@ -210,7 +210,7 @@ test('a rank to which another one never connects is not the one that is lost', a
   t.after(() => rendezvous.close())
   const plan = planOf(2, 'fp32', [[100]])
   const joining = joinExchange({ rendezvous, plan, rank: 0, job: 'deaf' })
-  // The other rank joins, lives, and can be reached, but its way to the first one is blocked.
+  // The other rank joins, is alive and reachable, but its connection to the first one is blocked.
   const ear = createServer(() => {}).listen(0, '127.0.0.1')
   await once(ear, 'listening')
   const other = connect(rendezvous)

@@ -20,22 +20,25 @@ import {
 import type { JoinMessage } from './rendezvous/messages.js'
 
 const HEARTBEAT_MS = 1000
-/** How long a broken connection waits for the rendezvous to say what broke, before it names its own neighbour. */
+/**
+ * How long a rank with a broken connection waits for the rendezvous to find the cause, before it names its own
+ * neighbor, in ms.
+ */
 const VERDICT_MS = 5000
 
-/** Where this rank is and whose data it waits for. */
+/** This rank's place in the exchange and the rank it waits for. */
 export interface Progress extends Place {
   readonly isInStep: boolean
   readonly waiting: { readonly forRank: number; readonly sinceMs: number } | undefined
 }
 
-/** What a membership needs to know. `progress` is asked whenever the rendezvous should know where this rank is. */
+/** Options of a membership. `progress` is called whenever the rendezvous should know where this rank is. */
 interface MembershipOptions {
   readonly rendezvous: { readonly host: string; readonly port: number }
   readonly join: Omit<JoinMessage, 'kind' | 'version' | 'port' | 'memory'>
   readonly mode: Mode
   readonly levels: 1 | 2
-  /** Called once, when it is known who is there. */
+  /** Called once, when all ranks are known. */
   readonly openCodec: (levels: Levels) => Codec
   readonly progress: () => Progress
   readonly onSuspect: (suspect: Suspect) => void
@@ -56,7 +59,7 @@ export class Membership {
   readonly #options: MembershipOptions
   readonly #listener: DataListener
   readonly #failed = new AbortController()
-  /** Ranks that said goodbye, and after how many steps. */
+  /** Ranks that said goodbye, and their step count at that time. */
   readonly #left = new Map<number, { readonly host: string; readonly step: number }>()
   #failure: Error | undefined
   #isClosed = false
@@ -64,11 +67,11 @@ export class Membership {
   #links: OpenLinks | undefined
   #memory: HostMemory | undefined
   #heartbeat: NodeJS.Timeout | undefined
-  /** While ranks connect: who has not connected to this one. */
+  /** While ranks connect: the rank that has not connected to this one yet. */
   #awaited: Progress['waiting']
   #onCommit = (_step: number) => {}
 
-  /** `listener` is closed with the membership. Not of use before `open`. */
+  /** `listener` is closed with the membership. Call `open` before anything else. */
   constructor(options: MembershipOptions, listener: DataListener) {
     this.#options = options
     this.#listener = listener
@@ -137,7 +140,7 @@ export class Membership {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Ends the membership for a reason of this rank's own, and tells the others. */
+  /** Ends the membership for a local reason, and tells the others. */
   abort(error: Error): void {
     if (this.#failure === undefined) this.#client?.send({ kind: 'abort', message: error.message })
     this.#fail(error)
@@ -157,7 +160,7 @@ export class Membership {
     await agreed.promise.finally(() => signal.removeEventListener('abort', onFail))
   }
 
-  /** Call when a step begins: a rank that has left is missed from now on. */
+  /** Call when a step begins: from now on a rank that has left counts as missing. */
   beginStep(): void {
     this.#missLeft()
     this.#beat()
@@ -169,7 +172,7 @@ export class Membership {
     clearInterval(this.#heartbeat)
     if (this.#failure === undefined) this.#client?.leave(committedSteps)
     else this.#client?.destroy()
-    // Who still waits for others, or begins a step later, would wait for ever.
+    // Otherwise a caller that waits for others, or begins a later step, would wait for ever.
     this.#failure ??= new DscError('USAGE', 'this session of the exchange is closed', { hint: 'join again' })
     this.#failed.abort(this.#failure)
     this.#links?.fail(this.#failure)
@@ -207,7 +210,7 @@ export class Membership {
     }
   }
 
-  /** The connection to `rank` broke: the rendezvous hears of it, and judges. */
+  /** Reports to the rendezvous that the connection to `rank` broke; the rendezvous decides what that means. */
   #reportDown(rank: number): void {
     const isExpected = () => this.#isClosed || this.#failure !== undefined || this.#left.has(rank)
     if (isExpected()) return

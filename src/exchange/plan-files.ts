@@ -53,20 +53,20 @@ const planSchema = z.object({
   buckets: z.array(z.object({ tensors: z.array(z.object({ name: z.string(), elements: count })) })).min(1),
 })
 
-/** The part of a plan file that the engine runs by. */
+/** The part of a plan file that the engine needs. */
 export interface PlanFile {
   /** Ranks with different hashes refuse to exchange. */
   readonly hash: string
   readonly ranks: number
   readonly wire: WireType
-  /** 2: ranks of a host take their sum through its memory, and one of them is on the network. Default 1. */
+  /** 2: ranks of a host sum through its memory, and one of them is on the network. Default 1. */
   readonly levels?: 1 | 2 | undefined
   readonly buckets: readonly {
     readonly tensors: readonly { readonly name: string; readonly elements: number }[]
   }[]
 }
 
-/** Reads a profile as the PyTorch client writes it; sorted into backward order. */
+/** Reads a profile written by the PyTorch client; sorts it into backward order. */
 async function readProfile(path: string): Promise<Profile> {
   const { model, backwardMs, gradientBytes, gradients } = await readJson(path, profileSchema)
   return {
@@ -79,7 +79,7 @@ async function readProfile(path: string): Promise<Profile> {
   }
 }
 
-/** Reads the profiles of ranks of different speed, one of each kind, as one. */
+/** Reads the profiles of ranks of different speed, one of each kind, and joins them. */
 export async function readProfiles(paths: readonly string[]): Promise<JoinedProfile> {
   const joined = joinProfiles(await Promise.all(paths.map(readProfile)))
   if (!('mismatch' in joined)) return joined
@@ -96,31 +96,31 @@ export async function readModel(path: string, kindSeconds: readonly number[]): P
   return { model, backwardSeconds, kindSeconds, gradientBytes: 4, gradients }
 }
 
-/** A link, and what converting to half precision and back costs the ranks at its ends. */
+/** A link, and the cost of conversion to half precision and back on the ranks at its ends. */
 export interface MeasuredLink extends Link {
-  /** Values that one rank narrows, widens and checks per second, > 0; undefined if it was not measured. */
+  /** Values that one rank narrows, widens and checks per second, > 0; undefined if not measured. */
   readonly halfValuesPerSecond?: number | undefined
 }
 
-/** Reads what `dsc exchange probe` or `dsc.exchange.probe_link` wrote. */
+/** Reads the output of `dsc exchange probe` or `dsc.exchange.probe_link`. */
 export async function readLink(path: string): Promise<MeasuredLink> {
   const { alphaMicroseconds, ...rest } = await readJson(path, linkSchema)
   return { alphaSeconds: alphaMicroseconds / 1e6, ...rest }
 }
 
-/** Reads what `dsc exchange plan` wrote. */
+/** Reads the output of `dsc exchange plan`. */
 export async function readPlan(path: string): Promise<PlanFile> {
   return await readJson(path, planSchema)
 }
 
-/** The plan as it is written to a file and printed with --json. Same input, same bytes. */
+/** The form of a plan in files and in the output of --json. Same input, same bytes. */
 export function describePlan(
   profile: JoinedProfile,
   plan: ExchangePlan,
   options: {
     readonly ranks: number
     readonly wire: 'fp16' | 'fp32'
-    /** Undefined where the user chose. */
+    /** Undefined if the user chose. */
     readonly choice?: WireChoice | undefined
     readonly link: Link
     readonly levels: LevelChoice

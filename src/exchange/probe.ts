@@ -6,23 +6,23 @@ import { PROBE_HEADER_BYTES } from './rendezvous/probe-echo.js'
 
 const KIB = 1024
 const MIB = 1024 * KIB
-/** Message sizes that are measured, bytes. */
+/** Measured message sizes, bytes. */
 const PROBE_SIZES: readonly number[] = [1, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB]
 
-/** Repetitions of every size, as far as its time allows. */
+/** Minimum and maximum repetitions of every size; its time budget decides in between. */
 const MIN_REPEATS = 5
 const MAX_REPEATS = 200
 
 /**
- * Measures one-way times to `at`, where `dsc exchange serve` listens. A message goes there and one byte comes
- * back; half of the smallest round trip is taken for the way back.
+ * Measures one-way times to `at`, where `dsc exchange serve` listens. A message goes out and one byte comes back; half
+ * of the smallest round trip counts as the way back.
  */
 export async function probeLink(
   at: { readonly host: string; readonly port: number },
   options: {
     readonly token?: string | undefined
     readonly onSize?: (bytes: number) => void
-    /** Milliseconds spent on a size, once it was measured 5 times. Default 500. */
+    /** Milliseconds to spend on a size, once it was measured 5 times. Default 500. */
     readonly sizeBudgetMs?: number
   } = {},
 ): Promise<LinkProbe[]> {

@@ -3,7 +3,7 @@ import type { FrameContext, FrameSource } from './links.js'
 import type { Segment } from './plan/layout.js'
 import { findMismatch } from './wire/frame.js'
 
-/** What the next frame of a rank must be. */
+/** The expected properties of a rank's next frame. */
 interface ExpectedFrame {
   /** The attempt at a bucket, as this rank sees it. */
   readonly context: FrameContext
@@ -14,7 +14,7 @@ interface ExpectedFrame {
   readonly segment: Segment
 }
 
-/** Takes the next frame of `source` and gives the address of its payload, or throws if it is another one. */
+/** Takes the next frame of `source` and returns the address of its payload, or throws if it is not the expected one. */
 export async function receiveFrame(
   source: FrameSource | undefined,
   { context, peer, hop, index, segment }: ExpectedFrame,

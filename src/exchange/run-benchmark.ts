@@ -3,17 +3,17 @@ import { joinExchange } from './join-exchange.js'
 import { median } from './plan/fit-link.js'
 import type { PlanFile } from './plan-files.js'
 
-/** One size of a benchmark. */
+/** Result for one size of a benchmark. */
 export interface BenchRow {
   /** fp32 bytes of the gradients. */
   readonly messageBytes: number
   /** Median of a whole step: fill, exchange, commit. */
   readonly medianMs: number
-  /** fp32 bytes per second that this is. */
+  /** Resulting fp32 bytes per second. */
   readonly bytesPerSecond: number
 }
 
-/** Exchanges one bucket of each size, `repeats` times; called by every rank alike. */
+/** Exchanges one bucket of each size, `repeats` times; every rank must call it alike. */
 export async function benchExchange(options: {
   readonly rendezvous: { readonly host: string; readonly port: number }
   readonly token?: string | undefined
@@ -46,7 +46,7 @@ export async function benchExchange(options: {
     try {
       const gradient = new Float32Array(elements)
       const seconds: number[] = []
-      // Two steps warm up: the first is fp32 in any case, the second fills caches and socket buffers.
+      // Two warm-up steps: the first is fp32 in any case, the second fills caches and socket buffers.
       for (let round = 0; round < repeats + 2; round++) {
         for (let at = 0; at < elements; at++) gradient[at] = ((at * 31 + round) % 1000) / 1000
         const start = performance.now()

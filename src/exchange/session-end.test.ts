@@ -6,7 +6,7 @@ import { makeGradients, planOf, runStep, withSessions } from './local-sessions.t
 import { FIRST_SCALE } from './plan/scale.js'
 import { openRendezvous } from './rendezvous/open-rendezvous.js'
 
-/** What a promise came to within a second. */
+/** The outcome of a promise within a second. */
 async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
   const settled = promise.then(
     () => 'resolved',
@@ -43,7 +43,7 @@ test('a step of which something was sent must be committed before another one, a
   await withSessions(PLAN, 'ring', async (sessions) => {
     const gradients = makeGradients(PLAN, 1, 1)
     const steps = sessions.map((session) => session.beginStep())
-    // Of the first step nothing was sent yet: it can be given up.
+    // Nothing of the first step was sent yet: it can be given up.
     steps[0] = sessions[0]!.beginStep()
     for (const [rank, step] of steps.entries()) await step.add('0.0', gradients[rank]!.get('0.0')!)
     assert.throws(() => sessions[0]!.beginStep(), {

@@ -9,14 +9,14 @@ import type { Membership } from './membership.js'
 import type { ScaleState } from './plan/scale.js'
 import type { PlanFile } from './plan-files.js'
 
-/** What a step did. */
+/** Result of a step. */
 export interface StepReport {
   /** Steps committed so far, this one included. */
   readonly step: number
   readonly buckets: readonly Pick<BucketResult, 'wireType' | 'exponent' | 'outcome'>[]
 }
 
-/** What a step works on. */
+/** Context of a step. */
 interface StepContext {
   readonly plan: PlanFile
   readonly mode: Mode
@@ -26,7 +26,10 @@ interface StepContext {
   readonly step: number
   readonly scales: readonly ScaleState[]
   readonly onBucket: (bucket: number) => void
-  /** Who hears what is waited for: within the host, while one bucket after the other is summed there, or for the rest. */
+  /**
+   * Receives the rank being waited for: within the host, while buckets are summed there one after the other, or on the
+   * network.
+   */
   readonly onWaiting: (level: 'host' | 'network') => OnWaiting
   readonly onCommitted: (scales: readonly ScaleState[]) => void
 }
@@ -35,12 +38,12 @@ interface StepContext {
 export class ExchangeStep {
   readonly #context: StepContext
   readonly #added = new Map<string, Float32Array>()
-  /** Gradients that each bucket still waits for. */
+  /** Number of gradients that each bucket still waits for. */
   readonly #missing: number[]
   readonly #results: BucketResult[] = []
-  /** Ends with the last bucket that left. */
+  /** Settles with the last bucket that left. */
   #channel = Promise.resolve()
-  /** Ends with the last bucket that was summed over the host: while buckets before it are on the network. */
+  /** Settles with the last bucket summed over the host, while earlier buckets are on the network. */
   #hostChannel = Promise.resolve()
   #launched = 0
   #phase: 'filling' | 'committing' | 'committed' = 'filling'
@@ -50,14 +53,14 @@ export class ExchangeStep {
     this.#missing = context.plan.buckets.map(({ tensors }) => tensors.length)
   }
 
-  /** Whether others have been sent something of it that is not committed yet: then no other step can begin. */
+  /** Whether other ranks have received any of it before its commit: then no other step can begin. */
   get isUnderWay(): boolean {
     return this.#launched > 0 && this.#phase !== 'committed'
   }
 
   /**
-   * Takes one gradient; in any order, but the plan's order overlaps best. A bucket whose last gradient comes is sent
-   * at once. `gradient` is copied, and written only by `commit`. Resolves after sockets had a chance to move.
+   * Adds one gradient; in any order, but the plan's order overlaps best. A bucket is sent as soon as its last gradient
+   * is added. `gradient` is copied, and written only by `commit`. Resolves after sockets had a chance to make progress.
    */
   async add(name: string, gradient: Float32Array): Promise<void> {
     const { membership, fusion, step } = this.#context
@@ -75,7 +78,7 @@ export class ExchangeStep {
     this.#added.set(name, gradient)
     fusion.buffers[place.bucket]!.local.set(gradient, place.offset)
     this.#missing[place.bucket]!--
-    // In the plan's order on every rank, whatever the order of completion: ranks must agree on it.
+    // In the plan's order on every rank, even if buckets fill in another: ranks must agree on it.
     while (this.#missing[this.#launched] === 0) this.#launch(this.#launched++)
     await yieldToSockets()
   }

@@ -5,7 +5,7 @@ import { receiveFrame } from '../receive-frame.js'
 
 /**
  * Sums a bucket over the ranks of this host, in fp32, into the local gradients of the host's first rank: its own first,
- * then the others' in the order of their ranks. They are scaled for the mean beforehand, so that no sum overflows.
+ * then the others' in rank order. They are scaled for the mean beforehand, so that no sum overflows.
  */
 export async function sumOverHost(
   links: Links,
@@ -34,7 +34,7 @@ export async function sumOverHost(
   onWaiting(undefined, undefined)
 }
 
-/** Hands what the host's first rank has in its wire area to the wire areas of the others, bit by bit. */
+/** Copies the wire area of the host's first rank to those of the others, bit by bit. */
 export async function spreadOverHost(
   links: Links,
   buffer: BucketBuffer,

@@ -4,18 +4,18 @@ import { readBootId } from '../../platform/boot-id.js'
 import { ExchangeMismatch } from '../failures.js'
 import { SEGMENT_BYTES } from '../plan/layout.js'
 
-/** Segments of one rank that may lie in memory until the others of its host have read them. */
+/** Maximum number of a rank's segments that lie in memory until the others of its host have read them. */
 export const MEMORY_SLOTS = 8
 const MEMORY_FOLDER = '/dev/shm'
 const MEMORY_BYTES = MEMORY_SLOTS * SEGMENT_BYTES
 
-/** Memory of this rank that others of its host read. */
+/** Memory of this rank that other ranks of its host read. */
 export interface HostMemory {
   /** Names the host: ranks with the same name can open each other's memory. */
   readonly hostKey: string
-  /** Where they open it, while this process lives. */
+  /** The path at which they open it, while this process lives. */
   readonly path: string
-  /** Puts at most `SEGMENT_BYTES` into a slot. */
+  /** Writes at most `SEGMENT_BYTES` into a slot. */
   readonly write: (slot: number, bytes: Uint8Array) => void
   readonly close: () => void
 }
@@ -28,8 +28,8 @@ export interface PeerMemory {
 }
 
 /**
- * Makes memory that has no name in any file system: the kernel frees it with the last process that holds it open, however
- * that dies. It is filled at once, so that a lack of memory shows here.
+ * Creates memory without a name in any file system: the kernel frees it with the last process that holds it open, even
+ * if that crashes. It is filled at once, so that a lack of memory shows here.
  */
 export function openHostMemory(hostKey = nameHost()): HostMemory {
   const name = `${MEMORY_FOLDER}/dsc-exchange-${process.pid}-${process.hrtime.bigint()}`
@@ -53,7 +53,7 @@ export function openHostMemory(hostKey = nameHost()): HostMemory {
   }
 }
 
-/** Opens what rank `rank` calls its memory. */
+/** Opens the memory of rank `rank` at the path it announced. */
 export function openPeerMemory(path: string, rank: number): PeerMemory {
   const fd = open()
   return {
@@ -83,8 +83,8 @@ function cannotShare(rank: number, reason: string): ExchangeMismatch {
 }
 
 /**
- * Names this host as the exchange sees it: its boot, and the namespaces of processes and network. Processes in different
- * network namespaces count as on different hosts: they reach each other by network only.
+ * Names this host for the exchange: its boot, and the namespaces of processes and network. Processes in different
+ * network namespaces count as on different hosts: they reach each other only over the network.
  */
 function nameHost(): string {
   const space = (kind: string) => statSync(`/proc/self/ns/${kind}`).ino

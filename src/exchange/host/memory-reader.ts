@@ -6,7 +6,7 @@ import { SEGMENT_BYTES } from '../plan/layout.js'
 import { type FrameHeader, HEADER_BYTES, parseHeader } from '../wire/frame.js'
 import { MEMORY_SLOTS, type PeerMemory } from './host-memory.js'
 
-/** Takes frames from the memory of a rank of this host. The caller pushes headers as they arrive. */
+/** Reads frames from the memory of a rank of this host. The caller pushes headers as they arrive. */
 export class MemoryReader implements FrameSource {
   readonly #peer: number
   readonly #memory: PeerMemory
@@ -19,7 +19,7 @@ export class MemoryReader implements FrameSource {
   #waiter: PromiseWithResolvers<ReceivedFrame> | undefined
   #failure: Error | undefined
 
-  /** `peer` is the rank whose `memory` it is; `acknowledge` tells it that one more of its slots was read. */
+  /** `peer` is the rank that owns `memory`; `acknowledge` tells it that one more of its slots was read. */
   constructor(
     codec: Codec,
     peer: number,
@@ -32,7 +32,7 @@ export class MemoryReader implements FrameSource {
     this.#payload = new Uint8Array(codec.memory, this.#address, SEGMENT_BYTES)
   }
 
-  /** Gives bytes of headers that arrived. */
+  /** Passes on header bytes that arrived. */
   push(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length && this.#failure === undefined; ) {
       at = this.#headerBytes.fill(bytes, at)

@@ -3,18 +3,18 @@ import type { FrameSink } from '../links.js'
 import { type FrameHeader, formatHeader } from '../wire/frame.js'
 import { type HostMemory, MEMORY_SLOTS } from './host-memory.js'
 
-/** What is in memory is not damaged on its way: frames carry the checksum of nothing. */
+/** Memory cannot be damaged on the way, so frames carry the checksum of an empty payload. */
 const NO_PAYLOAD = new Uint8Array(0)
 
 /**
- * Sends frames through this rank's memory: payloads are written to its slots in turn, headers to the sockets of those who
- * read them. A reader answers with one byte per frame that it has read; a slot is free when all have.
+ * Sends frames through this rank's memory: payloads go into its slots in turn, headers to the sockets of the readers. A
+ * reader answers with one byte per frame read; a slot is free when all readers have answered.
  */
 export class MemoryWriter implements FrameSink {
   readonly #memory: HostMemory
   readonly #sockets: readonly Socket[]
   readonly #queue: { readonly header: FrameHeader; readonly payload: Uint8Array }[] = []
-  /** Frames that each socket's reader has read. */
+  /** Frames read so far by the reader at each socket. */
   readonly #read: number[]
   #written = 0
   #failure: Error | undefined

@@ -6,28 +6,28 @@ import { type SimulatedStep, simulateBuckets, simulateCycles } from './simulate-
 
 const MIB = 1024 * 1024
 
-/** What another way of cutting the same gradients would expose. */
+/** Predicted result of cutting the same gradients in another way. */
 export interface Alternative extends SimulatedStep {
   readonly name: string
 }
 
-/** The buckets that DDP makes when it is told nothing: of 25 MiB, the first of 1 MiB, in bytes of the gradients' own type. */
+/** DDP's default buckets: of 25 MiB, the first of 1 MiB, in bytes of the gradients' own type. */
 export function fillDefaultBuckets(gradients: readonly Gradient[], gradientBytes: number): Bucket[] {
   return fillBuckets(gradients, (25 * MIB) / gradientBytes, MIB / gradientBytes)
 }
 
 /**
- * Simulates what people use instead, the threshold and the exact optimum on the same gradients and link.
- * DDP counts bytes of the gradients' own type (`gradientBytes` per value), everybody else wire bytes.
+ * Simulates the common alternatives, the threshold and the exact optimum on the same gradients and link. DDP counts
+ * bytes of the gradients' own type (`gradientBytes` per value), all others wire bytes.
  */
 export function simulateAlternatives(input: {
   readonly gradients: readonly Gradient[]
   readonly cost: CallCost
   /** The threshold. */
   readonly capElements: number
-  /** Of the threshold's size, but for the first. */
+  /** Of the threshold's size, except for the first. */
   readonly earlyBuckets: readonly Bucket[]
-  /** Those of the plan. */
+  /** The buckets of the plan. */
   readonly plannedBuckets: readonly Bucket[]
   readonly wireBytes: 2 | 4
   readonly gradientBytes: number

@@ -1,21 +1,24 @@
 /** A rank's report that its connection to another broke, as the rendezvous sees it. */
 interface BrokenLink {
-  /** Since the report came. Milliseconds. */
+  /** Time since the report, in milliseconds. */
   readonly forMs: number
-  /** Whether the other end has said anything to the rendezvous since then. */
+  /** Whether the rendezvous has heard from the other end since then. */
   readonly isOtherEndHeard: boolean
 }
 
-/** What broke: only the link, or the rank at its other end. */
+/** The broken part: only the link, or the rank at its other end. */
 type LinkVerdict = 'wait' | 'link' | 'rank'
 
-/** A dead process's line to the rendezvous closes within this time, even if its last words are still on their way. */
+/**
+ * A dead process's connection to the rendezvous closes within this time, even if its last messages are still on their
+ * way, in ms.
+ */
 const DEATH_MS = 500
-/** Twice the time between heartbeats: who is silent for so long does not run. */
+/** Twice the interval of heartbeats: a rank that is silent for this long is not running, in ms. */
 const SILENCE_MS = 2000
 
 /**
- * Judges a broken link. A rank whose line to the rendezvous closes is lost at once and never comes here.
+ * Judges a broken link. A rank whose connection to the rendezvous closes is lost at once and never comes here.
  *
  * | reported for | other end heard since | verdict |
  * |---|---|---|

@@ -1,6 +1,6 @@
 import type { Gradient } from './gradient.js'
 
-/** Consecutive gradients (backward order) that travel in one call: `from` ≤ index < `to`. */
+/** Consecutive gradients (backward order) exchanged in one call: `from` ≤ index < `to`. */
 export interface Bucket {
   readonly from: number
   readonly to: number
@@ -31,7 +31,7 @@ export function fillBuckets(
   return buckets
 }
 
-/** One bucket per layer: no fusion beyond what belongs together. */
+/** One bucket per layer: no fusion beyond a layer's own gradients. */
 export function bucketPerLayer(gradients: readonly Gradient[]): Bucket[] {
   const buckets: Bucket[] = []
   let from = 0

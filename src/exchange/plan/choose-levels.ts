@@ -2,22 +2,22 @@ import { ringCallCost } from './cost-model.js'
 import { type ExchangeInput, planBuckets } from './plan-exchange.js'
 import { simulateBuckets } from './simulate-buckets.js'
 
-/** In how many levels gradients are exchanged, and why. */
+/** The number of levels of the exchange, and the reason. */
 export interface LevelChoice {
   /** 2: ranks of one host take their mean first, and one rank per host is on the network. */
   readonly levels: 1 | 2
-  /** How many take part in the network's ring. */
+  /** Number of ranks in the network's ring. */
   readonly networkRanks: number
-  /** One sentence; undefined where every host has one rank. */
+  /** One sentence; undefined if every host has one rank. */
   readonly explanation?: string
 }
 
-/** Seconds that handing one bucket around a host takes beside its bytes, which travel while other buckets do. */
+/** Seconds to hand one bucket around a host, apart from its bytes, which move while other buckets do. */
 const HOST_CALL_SECONDS = 0.5e-3
 
 /**
  * Chooses between a ring of all ranks, in which every host sends 2(P−1)/P of the bytes, and a ring of hosts, in which
- * it sends 2(H−1)/H. Compared in half precision, on the link as it was measured. `ranksPerHost` divides `ranks`.
+ * it sends 2(H−1)/H. Compared in half precision, on the link as measured. `ranksPerHost` divides `ranks`.
  */
 export function chooseLevels(
   input: Omit<ExchangeInput, 'wireBytes' | 'useOptimum'>,

@@ -4,7 +4,7 @@ import { chooseWire } from './choose-wire.js'
 import type { Gradient } from './gradient.js'
 
 const MIB = 1024 * 1024
-// What docs/benchmarks/exchange.md measures: 14 layers of 1 Mi values in 165 ms, two ranks, gloo.
+// The setup measured in docs/benchmarks/exchange.md: 14 layers of 1 Mi values in 165 ms, two ranks, gloo.
 const gradients: Gradient[] = Array.from({ length: 14 }, (_, layer) => ({
   name: `layer${layer}`,
   elements: MIB,

@@ -3,20 +3,20 @@ import type { Gradient } from './gradient.js'
 import { type ExchangeInput, planBuckets } from './plan-exchange.js'
 import { simulateBuckets } from './simulate-buckets.js'
 
-/** Which type travels, and why. */
+/** The type on the wire, and the reason. */
 export interface WireChoice {
   readonly wire: 'fp16' | 'fp32'
   /** One or two sentences. */
   readonly explanation: string
-  /** Predicted seconds from the start of backward to the last mean; undefined where conversion was not measured. */
+  /** Predicted seconds from the start of backward to the last mean; undefined if conversion was not measured. */
   readonly fp16Seconds?: number
   readonly fp32Seconds?: number
 }
 
 /**
  * Chooses between half precision, which sends half the bytes but converts every value twice, and fp32.
- * `halfValuesPerSecond`: values that one rank narrows, widens and checks per second, > 0; undefined if unknown.
- * Backward is taken to use what converts too, so its gradients come later by what was converted before.
+ * `halfValuesPerSecond`: values that one rank narrows, widens and checks per second, > 0; undefined if unknown. Assumes
+ * that conversion takes time from backward, so that earlier conversions delay its gradients.
  */
 export function chooseWire(
   input: Omit<ExchangeInput, 'wireBytes' | 'useOptimum'>,

@@ -1,12 +1,12 @@
-/** Which ranks a rank exchanges with, in one level or two. */
+/** The ranks that a rank exchanges with, in one level or two. */
 export interface Levels {
-  /** Ranks on the network, in the order of their ring: one of each host, or all where there is one level. */
+  /** Ranks on the network, in the order of their ring: one of each host, or all with one level. */
   readonly network: readonly number[]
-  /** Ranks of this one's host, ascending; itself alone where there is one level. The first is on the network. */
+  /** Ranks of this one's host, ascending; only itself with one level. The first is on the network. */
   readonly host: readonly number[]
 }
 
-/** A rank, and the name of its host, which ranks of a job with one level do not tell. */
+/** A rank, and the name of its host, which ranks of a job with one level do not send. */
 interface PlacedRank {
   readonly rank: number
   readonly hostKey?: string | undefined

@@ -7,10 +7,13 @@ export interface LinkProbe {
   readonly seconds: readonly number[]
 }
 
-/** What α is multiplied by before it is planned with: half of the true α costs 15 %, twice costs 0.3 % (simulated). */
+/** Safety factor for α before planning: half of the true α costs 15 %, twice costs 0.3 % (simulated). */
 export const ALPHA_SAFETY = 1.5
 
-/** Messages up to `SMALL` measure latency; those above `LARGE`, which no queue on the way can hide, bandwidth. Bytes. */
+/**
+ * Messages up to `SMALL_BYTES` measure latency; those above `LARGE_BYTES`, which no queue on the way can hide,
+ * bandwidth.
+ */
 const SMALL_BYTES = 4 * 1024
 const LARGE_BYTES = 64 * 1024
 

@@ -1,4 +1,4 @@
-/** A gradient that has to be exchanged. Lists of them stand in backward order: first ready first. */
+/** A gradient to exchange. Lists of gradients are in backward order: first ready first. */
 export interface Gradient {
   readonly name: string
   /** Number of values. */
@@ -9,7 +9,7 @@ export interface Gradient {
   readonly readySeconds: number
 }
 
-/** A layer of a model without weights: what its gradients hold and what its backward pass costs. */
+/** A layer of a model without weights: the size of its gradients and the cost of its backward pass. */
 export interface ModelLayer {
   readonly name: string
   /** Multiply-adds of one sample, forward. */
@@ -19,12 +19,12 @@ export interface ModelLayer {
   readonly tensors: readonly { readonly name: string; readonly shape: readonly number[] }[]
 }
 
-/** Share of backward time that goes by multiply-adds, by activation traffic, and evenly per layer. */
+/** Shares of backward time attributed to multiply-adds, to activation traffic, and evenly to layers. */
 const TIME_SHARES = { flops: 0.7, activations: 0.25, flat: 0.05 }
 
 /**
- * Lists a model's gradients in backward order (last layer first), each ready when its layer's backward ends.
- * Used where no profile of a real run exists.
+ * Lists a model's gradients in backward order (last layer first), each ready when its layer's backward ends. Used when
+ * no profile of a real run exists.
  */
 export function gradientsOfModel(layers: readonly ModelLayer[], backwardSeconds: number): Gradient[] {
   const flops = layers.reduce((sum, layer) => sum + layer.flops, 0)

@@ -101,7 +101,7 @@ test('a plan never ends later than DDP with its own buckets, on the grid', () =>
       const own = finish(fillBuckets(gradients, (25 * MIB) / 4, MIB / 4))
       const where = `${model}, ${ranks} ranks, ${alphaSeconds} s, ${gigabits} Gb/s, ${backwardSeconds} s`
       if (finish([...buckets]) > own) worse.push(where)
-      // What an older PyTorch makes of it: every bucket of the one cap that it knows.
+      // The buckets of an older PyTorch: every bucket has the only cap that it knows.
       const capElements = ((ddp.bucket_cap_mb ?? Number.NaN) * MIB) / 4
       if (ddp.bucket_cap_mb !== undefined && finish(fillBuckets(gradients, capElements)) > own * 1.0001)
         worse.push(`${where}, one cap`)

@@ -1,7 +1,7 @@
-/** Bytes of one framed message at most. Smaller ones cost 2 to 3 times more per byte in Node (measured at 64 KiB). */
+/** Maximum bytes of one framed message. Smaller ones cost 2 to 3 times more per byte in Node (measured at 64 KiB). */
 export const SEGMENT_BYTES = 256 * 1024
 
-/** Values are handled eight at a time, so every chunk is a multiple of eight. */
+/** Values are processed eight at a time, so every chunk is a multiple of eight. */
 const LANES = 8
 
 /** How the values of a bucket are cut: equal chunks, one per rank, zero-padded at the end. */
@@ -17,7 +17,7 @@ export function planLayout(elements: number, ranks: number): Layout {
   return { elements, chunkElements, paddedElements: chunkElements * ranks }
 }
 
-/** A part of a chunk that travels in one frame. Offsets and counts in values, multiples of eight. */
+/** A part of a chunk sent in one frame. Offsets and counts in values, multiples of eight. */
 export interface Segment {
   readonly offset: number
   readonly elements: number

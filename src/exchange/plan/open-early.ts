@@ -4,9 +4,10 @@ import type { Gradient } from './gradient.js'
 import { simulateBuckets } from './simulate-buckets.js'
 
 /**
- * Fills buckets up to the threshold, but for the first, which may leave earlier: the channel is idle until then. Of all
- * places where the first can end, the one whose last exchange is predicted to end earliest; the threshold itself where
- * none is better. Where it ends also shifts all other cuts, and with them the size of the last bucket, which nothing hides.
+ * Fills buckets up to the threshold, except for the first, which may leave earlier: the channel is idle until then. Of
+ * all places where the first can end, it takes the one whose last exchange is predicted to end earliest, or the
+ * threshold itself if none is better. The end of the first bucket also shifts all other cuts, and with them the size of
+ * the last bucket, which nothing hides.
  */
 export function openEarly(gradients: readonly Gradient[], capElements: number, wire: Wire): Bucket[] {
   let best = fillBuckets(gradients, capElements)

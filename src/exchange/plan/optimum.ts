@@ -3,9 +3,9 @@ import { callSeconds, type Wire } from './cost-model.js'
 import type { Gradient } from './gradient.js'
 
 /**
- * Finds the buckets whose last exchange ends earliest, by dynamic programming over all ways to cut the
- * backward order into consecutive groups: O(N²) time for N gradients. Exact for the simulated channel;
- * on a real one it is only as good as the ready times, so it is opt-in.
+ * Finds the buckets whose last exchange ends earliest, by dynamic programming over all ways to cut the backward order
+ * into consecutive groups: O(N²) time for N gradients. Exact for the simulated channel; on a real one it is only as
+ * good as the ready times, so it is opt-in.
  */
 export function planOptimum(gradients: readonly Gradient[], { bytesPerElement, cost }: Wire): Bucket[] {
   const count = gradients.length
@@ -18,7 +18,7 @@ export function planOptimum(gradients: readonly Gradient[], { bytesPerElement, c
     elementsBefore[to] = (elementsBefore[to - 1] ?? 0) + gradient.elements
     ready = Math.max(ready, gradient.readySeconds)
     finish[to] = Number.POSITIVE_INFINITY
-    // An earlier end of the prefix never hurts what follows, so the best prefix is enough.
+    // An earlier end of the prefix never hurts later buckets, so the best prefix is enough.
     for (let from = to - 1; from >= 0; from--) {
       const bytes = ((elementsBefore[to] ?? 0) - (elementsBefore[from] ?? 0)) * bytesPerElement
       const end = Math.max(finish[from] ?? 0, ready) + callSeconds(cost, bytes)

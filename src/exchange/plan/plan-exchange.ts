@@ -10,24 +10,24 @@ import { planThreshold, type Threshold } from './threshold.js'
 
 const MIB = 1024 * 1024
 
-/** What an exchange is planned from. */
+/** The input of the planner. */
 export interface ExchangeInput {
   /** In backward order; at least one. */
   readonly gradients: readonly Gradient[]
   /** E: mean seconds of backward. */
   readonly backwardSeconds: number
   readonly ranks: number
-  /** As measured: the planner overstates α itself. */
+  /** As measured: the planner itself overstates α. */
   readonly link: Link
   /** Bytes per value on the wire: 2 for fp16, 4 for fp32. */
   readonly wireBytes: 2 | 4
-  /** Bytes per value of the gradients as the trainer holds them. */
+  /** Bytes per value of the gradients in the trainer. */
   readonly gradientBytes: number
   /** Use the dynamic-programming optimum's buckets instead of the threshold's. Default false. */
   readonly useOptimum?: boolean
 }
 
-/** Keyword arguments for PyTorch's DistributedDataParallel, which prefers the list where it knows it. */
+/** Keyword arguments for PyTorch's DistributedDataParallel, which prefers the list if it knows it. */
 export interface DdpArguments {
   readonly bucket_cap_mb?: number
   readonly bucket_cap_mb_list?: readonly number[]
@@ -35,36 +35,36 @@ export interface DdpArguments {
   readonly gradient_as_bucket_view?: true
 }
 
-/** What ruled the buckets of a plan. */
+/** The rule that decided a plan's buckets. */
 type BucketRule = 'threshold' | 'optimum' | 'DDP'
 
-/** How gradients will be fused, and what that is predicted to cost. */
+/** How gradients will be fused, and the predicted cost. */
 export interface ExchangePlan {
   readonly threshold: Threshold
   /** `DDP`: its own buckets are predicted to end no later than the threshold's, so they stay. */
   readonly rule: BucketRule
-  /** In the order in which they are exchanged. */
+  /** In the order of exchange. */
   readonly buckets: readonly Bucket[]
   readonly alternatives: readonly Alternative[]
   readonly ddp: DdpArguments
 }
 
-/** Buckets to plan with, and what they were chosen from. */
+/** The chosen buckets, and the ones they were chosen from. */
 interface PlannedBuckets {
   readonly threshold: Threshold
   readonly rule: BucketRule
   readonly buckets: readonly Bucket[]
   /** θ in values. */
   readonly capElements: number
-  /** Of the threshold's size, but for the first. */
+  /** Of the threshold's size, except for the first. */
   readonly earlyBuckets: readonly Bucket[]
   /** Whether buckets that are all of the threshold's size end no later than DDP's own. */
   readonly isPlainNoWorse: boolean
 }
 
 /**
- * The threshold, and buckets of its size but for the first; α is overstated: too large a bucket costs less. DDP's own
- * buckets instead where they are predicted to end earlier on the link as it was measured: a plan is never worse.
+ * The threshold, and buckets of its size except for the first; overstates α, since too large a bucket costs less. Takes
+ * DDP's own buckets if they are predicted to end earlier on the link as measured: a plan is never worse.
  */
 export function planBuckets(input: ExchangeInput): PlannedBuckets {
   const { gradients, backwardSeconds, ranks, link, wireBytes } = input
@@ -114,12 +114,15 @@ export function planExchange(input: ExchangeInput): ExchangePlan {
   }
 }
 
-/** Caps that make DDP cut the planned buckets; none where they are its own. It applies the last cap to all further ones. */
+/**
+ * Caps that make DDP cut the planned buckets; none if they are its own. DDP applies the last cap to all further
+ * buckets.
+ */
 function formatCaps({ rule, buckets, capElements, isPlainNoWorse }: PlannedBuckets, gradientBytes: number) {
   if (rule === 'DDP') return {}
   const capMib = Math.round(((capElements * gradientBytes) / MIB) * 1000) / 1000
   const sizesMib = buckets.map(({ elements }) => (elements * gradientBytes) / MIB)
-  // A PyTorch that does not know the list gets the threshold alone where that is no worse than its own buckets.
+  // A PyTorch that does not know the list gets the threshold alone if that is no worse than its own buckets.
   const plain = isPlainNoWorse || rule === 'optimum' ? { bucket_cap_mb: capMib } : {}
   if (rule === 'optimum') return { ...plain, bucket_cap_mb_list: sizesMib }
   const isFirstEarly = buckets[0]!.elements < capElements && buckets.length > 1

@@ -1,23 +1,23 @@
 import { type CallCost, callSeconds, type Link } from './cost-model.js'
 import type { Gradient } from './gradient.js'
 
-/** Neighbouring blocks of a model that FSDP2 gathers and reduces together: one call of `fully_shard`. */
+/** Neighboring blocks of a model that FSDP2 gathers and reduces together: one call of `fully_shard`. */
 interface ShardedUnit {
   /** Names of the modules, in the order of the forward. */
   readonly modules: readonly string[]
   readonly elements: number
 }
 
-/** One way of sharding, and what it is predicted to come to. */
+/** One way of sharding, and its predicted cost. */
 interface UnitAlternative {
   readonly name: string
   readonly units: number
-  /** Units whose parameters are gathered ahead of the one that computes. */
+  /** Number of units whose parameters are gathered ahead of the one that computes. */
   readonly prefetch: number
   readonly stepMs: number
-  /** Milliseconds of the step in which nothing is computed. */
+  /** Milliseconds of the step without computation. */
   readonly exposedMs: number
-  /** Most bytes of gathered parameters that are on the device at once. */
+  /** Most bytes of gathered parameters on the device at once. */
   readonly gatheredBytes: number
 }
 
@@ -28,20 +28,20 @@ export interface UnitPlan {
   readonly alternatives: readonly UnitAlternative[]
 }
 
-/** A block with what it costs, in the order of the forward. */
+/** A block and its cost, in the order of the forward. */
 interface Block extends ShardedUnit {
   readonly backwardSeconds: number
 }
 
-/** Forward, which profiles do not have, is counted as half of backward. */
+/** Forward is not in profiles and counts as half of backward. */
 const FORWARD_SHARE = 0.5
-/** A way with smaller units, which needs less memory, is taken where it costs at most this much more. */
+/** Smaller units, which need less memory, are preferred if they cost at most this much more. */
 const MEMORY_WORTH = 1.01
 const PREFETCHES = [1, 2]
 
 /**
- * Chooses how many neighbouring blocks a unit has and how far ahead parameters are gathered: the way with the least
- * predicted step, of ways within 1 % the one that gathers least. `gradientWireBytes`: 2 with dsc's scaled halves.
+ * Chooses how many neighboring blocks a unit has and how far ahead parameters are gathered: of the ways within 1 % of
+ * the shortest predicted step, the one that gathers least. `gradientWireBytes`: 2 with dsc's scaled halves.
  */
 export function planUnits(input: {
   readonly gradients: readonly Gradient[]
@@ -73,7 +73,7 @@ export function planUnits(input: {
 }
 
 /**
- * The parts that a model repeats (`blocks.0`, `blocks.1`, …) and those at its top, in the order of the forward. Names
+ * The repeated parts of a model (`blocks.0`, `blocks.1`, …) and those at its top, in the order of the forward. Names
  * are those of parameters; gradients come in backward order.
  */
 export function findBlocks(gradients: readonly Gradient[]): Block[] {
@@ -114,8 +114,8 @@ function groupBlocks(blocks: readonly Block[], size: number): Block[] {
 
 /**
  * Runs one step: a channel that carries one call at a time, and a device that computes unit by unit. Forward and
- * backward both gather; what is gathered ahead starts when the unit so many before it begins to compute. Gradients of a
- * unit are reduced when its backward has ended, and queue behind what was asked for earlier.
+ * backward both gather; a gather ahead starts when the unit that many before it begins to compute. Gradients of a unit
+ * are reduced when its backward has ended, and queue behind earlier requests.
  */
 function simulateUnits(
   units: readonly Block[],
@@ -150,7 +150,7 @@ function simulateUnits(
     }
   }
   pass(units, FORWARD_SHARE, () => {})
-  // The last unit of the forward is still there: FSDP2 gathers it anew, a call that this counts, too.
+  // The last unit of the forward is still gathered, but FSDP2 gathers it again, and this counts that call, too.
   pass(units.toReversed(), 1, (unit) => call(unit.elements * gradientWireBytes, nowSeconds))
   const computeSeconds = (1 + FORWARD_SHARE) * units.reduce((sum, unit) => sum + unit.backwardSeconds, 0)
   const stepSeconds = Math.max(nowSeconds, channel.freeSeconds)

@@ -1,7 +1,7 @@
 /**
- * The ring all-reduce as hops: data is cut into one chunk per rank, and in each of 2(P−1) hops every rank
- * sends one chunk to the next rank and receives one from the previous rank. During the first P−1 hops received
- * chunks are added ("reduce"), afterwards they replace ("gather"). What a hop receives, the next hop sends on.
+ * The ring all-reduce as hops: data is cut into one chunk per rank, and in each of 2(P−1) hops every rank sends one
+ * chunk to the next rank and receives one from the previous rank. During the first P−1 hops received chunks are added
+ * ("reduce"), afterwards they replace ("gather"). The next hop sends the chunk that a hop receives.
  */
 type Phase = 'reduce' | 'gather'
 
@@ -20,7 +20,7 @@ export function chunkReceived(rank: number, hop: number, ranks: number): number 
   return modulo(rank - hop - 1, ranks)
 }
 
-/** What a hop does with what it receives. */
+/** How a hop treats the chunk that it receives. */
 export function phaseOf(hop: number, ranks: number): Phase {
   return hop < ranks - 1 ? 'reduce' : 'gather'
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { advanceScale, FIRST_SCALE, planAveraging, planWire, type ScaleState } from './scale.js'
 
-/** One exchange of a bucket: by rank and part the values, as floats. */
+/** The values of one exchange of a bucket, as floats, by rank and part. */
 type Gradients = readonly (readonly Float32Array[])[]
 
 const RANKS = 3
@@ -43,7 +43,7 @@ test('noise is no jump: nothing is repeated, and fp16 carries all but the first 
     const level = 2 ** (random() * 120)
     const wires: string[] = []
     for (let exchange = 0; exchange < 100; exchange++) {
-      // Each draw within a factor of 5 of the level, the level itself falling as training goes on.
+      // Each draw is within a factor of 5 of the level, and the level itself falls as training goes on.
       const size = Math.fround(level * 0.97 ** exchange * 5 ** (2 * random()))
       const done = exchangeOnce(state, drawGradients([size, size / 1e9], random))
       state = done.state
@@ -62,18 +62,18 @@ function randomOf(seed: number): () => number {
   }
 }
 
-/** Any size that floats have, or 0. */
+/** Any magnitude of floats, or 0. */
 function drawSize(random: () => number): number {
   return random() > 0.45 ? 0 : 2 ** (random() * 250)
 }
 
-/** Now and then another size: any, or one that begins to explode or to vanish, or a spike that is over at once. */
+/** Now and then another magnitude: any, or one that begins to explode or to vanish, or a brief spike. */
 function jump(sizes: number[], random: () => number): void {
   for (const [part, size] of sizes.entries()) {
     const drawn = random() + 0.5
     if (drawn < 0.08) sizes[part] = drawSize(random)
     else if (drawn < 0.25) sizes[part] = Math.min(2 ** 125, size * 2 ** (random() * 40))
-    if (sizes[part]! < 2 ** -125) sizes[part] = 0 // what is below the normal floats does not count
+    if (sizes[part]! < 2 ** -125) sizes[part] = 0 // values below the normal floats do not count
   }
 }
 
@@ -83,7 +83,7 @@ function drawGradients(sizes: readonly number[], random: () => number): Gradient
   )
 }
 
-/** What an engine does with a bucket: sums of halves in fp32, rounded once; fp32 where that is not finite. */
+/** Models an engine's exchange of a bucket: sums of halves in fp32, rounded once; fp32 if that is not finite. */
 function exchangeOnce(state: ScaleState, gradients: Gradients) {
   const exact = meanOf(gradients, (value) => value)
   const { wireType, exponents } = planWire(state, BUCKET)

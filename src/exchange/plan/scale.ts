@@ -1,23 +1,26 @@
-/** How values travel. */
+/** Type of values on the wire. */
 export type WireType = 'fp32' | 'fp16'
 
 /**
- * The scales of one bucket, a power of two for each of its parts: values are multiplied by 2^exponent before they become
- * half precision. They follow from results that all ranks hold bit by bit, so all ranks agree on them without a message.
+ * The scales of one bucket, a power of two for each of its parts: values are multiplied by 2^exponent before they
+ * become half precision. They follow from results that are the same on all ranks bit by bit, so all ranks agree on them
+ * without a message.
  */
 export interface ScaleState {
-  /** By part, −117 … 117; none until a first exchange in fp32 has shown how large the values are. */
+  /** By part, −117 … 117; empty until a first exchange in fp32 has shown how large the values are. */
   readonly exponents: readonly number[]
   /** Whether the next exchange is in fp32: this one was too large for its scale, or a part of it too small. */
   readonly isLooking: boolean
   /** Exchanges since the exponents last grew. */
   readonly sinceGrowth: number
-  /** Exchanges that were too large for their scale lately, and exchanges since the last of them. */
+  /** Recent exchanges that were too large for their scale, and exchanges since the last of them. */
   readonly overflows: number
   readonly sinceOverflow: number
 }
 
-/** How an exchange ended: the largest |mean| of each part, and whether half precision overflowed and fp32 repeated it. */
+/**
+ * Outcome of an exchange: the largest |mean| of each part, and whether half precision overflowed and fp32 repeated it.
+ */
 export type ExchangeOutcome =
   | { readonly kind: 'clean'; readonly wireType: WireType; readonly amaxes: readonly number[] }
   | { readonly kind: 'redone'; readonly amaxes: readonly number[] }
@@ -35,9 +38,12 @@ export const FIRST_SCALE: ScaleState = {
 
 /** A part's largest value lands below 2¹¹: 2⁵ is left for growth and for ranks above the mean. */
 const TARGET_EXPONENT = 11
-/** While it is at least 1, values down to 2⁻¹⁴ of it keep all bits of a half: a scale that old is good enough. */
+/**
+ * While the largest value is at least 1, values down to 2⁻¹⁴ of it keep all bits of a half: an old scale is good
+ * enough.
+ */
 const LEAST_SCALED = 1
-/** Where halves end, about: a mean above it does not fit. */
+/** Approximate limit of halves: a mean above it does not fit. */
 const MOST_SCALED = 2 ** 16
 /** The largest float is just below 2¹²⁸: it, too, lands at the target. */
 const EXPONENT_LIMIT = 117
@@ -50,13 +56,13 @@ const SMALL_BYTES = 4096
 /** Largest e with amax·2^e ≤ 2¹¹, within ±117. `amax` > 0, finite. */
 export function targetExponent(amax: number): number {
   let exponent = TARGET_EXPONENT - Math.ceil(Math.log2(amax))
-  // log2 rounds: put the result right where it stands on an edge.
+  // log2 rounds: correct the result at an edge.
   while (amax * 2 ** exponent > 2 ** TARGET_EXPONENT) exponent--
   while (amax * 2 ** (exponent + 1) <= 2 ** TARGET_EXPONENT) exponent++
   return Math.max(-EXPONENT_LIMIT, Math.min(EXPONENT_LIMIT, exponent))
 }
 
-/** Chooses how a bucket travels in this step; `exponents` by part are for fp16. */
+/** Chooses a bucket's type on the wire in this step; `exponents` by part are for fp16. */
 export function planWire(
   state: ScaleState,
   bucket: { readonly elements: number; readonly tensors: number },
@@ -66,14 +72,14 @@ export function planWire(
   return { wireType: 'fp16', exponents: state.exponents }
 }
 
-/** Twice too large within 32 exchanges: halves would be repeated more often than they pay, until it calms down. */
+/** Twice too large within 32 exchanges: repeating halves would cost more than they save, until it calms down. */
 function isRestless({ overflows, sinceOverflow }: ScaleState): boolean {
   return overflows >= RESTLESS_OVERFLOWS && sinceOverflow < OVERFLOW_MEMORY
 }
 
 /**
- * The state after an exchange. Nothing in it can stick: what is too large for its exponent overflows and is repeated in
- * fp32, what is too small shows as such, and after either the next exchange is in fp32 and shows what the exponent must be.
+ * The state after an exchange. It cannot get stuck: values too large for their exponent overflow and are repeated in
+ * fp32, values too small show as such, and after either the next exchange is in fp32 and shows the right exponent.
  */
 export function advanceScale(state: ScaleState, outcome: ExchangeOutcome): ScaleState {
   if (outcome.kind === 'not finite') return state
@@ -87,7 +93,7 @@ export function advanceScale(state: ScaleState, outcome: ExchangeOutcome): Scale
     return isRedone ? exponent : nextExponent(exponent, amax, { isExact, isGrowing })
   })
   const isTooLarge = amaxes.some((amax, part) => amax * 2 ** (state.exponents[part] ?? 0) > MOST_SCALED)
-  // An exchange that looks is the second one of a rise that was counted.
+  // An exchange that looks is the second one of a rise already counted.
   const hasOverflowed = isRedone || (isExact && isTooLarge && !state.isLooking)
   const remembered = state.sinceOverflow < OVERFLOW_MEMORY ? state.overflows : 0
   return {
@@ -118,20 +124,20 @@ function nextExponent(
   return isGrowing && hasRoom ? Math.min(EXPONENT_LIMIT, exponent + 1) : exponent
 }
 
-/** Of nothing but zeros the largest exponent: whatever comes then is seen, or overflows and is repeated. */
+/** The largest exponent if all values are zero: later values then either show or overflow and are repeated. */
 function findExponent(amax: number): number {
   return amax > 0 ? targetExponent(amax) : EXPONENT_LIMIT
 }
 
-/** Whether a part is too small for its exponent: also for good, where the largest one there is does not suffice. */
+/** Whether a part is too small for its exponent: permanently, if even the largest exponent does not suffice. */
 function isUnseen(amax: number, exponent: number, isExact: boolean): boolean {
   if (amax === 0) return !isExact && exponent < EXPONENT_LIMIT
   return amax * 2 ** exponent < LEAST_SCALED
 }
 
 /**
- * How the mean over `ranks` is taken: values are multiplied by 2^shift before they are summed (no overflow,
- * and a power of two loses nothing) and by `factor` afterwards in fp32. `factor` is 1 for a power-of-two count.
+ * How to take the mean over `ranks`: values are multiplied by 2^shift before they are summed (no overflow, and a power
+ * of two loses nothing) and by `factor` afterwards in fp32. `factor` is 1 for a power-of-two count.
  */
 export function planAveraging(ranks: number): { readonly shift: number; readonly factor: number } {
   const bits = Math.ceil(Math.log2(ranks))

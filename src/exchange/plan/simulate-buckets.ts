@@ -2,18 +2,18 @@ import type { Bucket } from './buckets.js'
 import { callSeconds, type Wire } from './cost-model.js'
 import type { Gradient } from './gradient.js'
 
-/** What a simulated step does to the training loop. */
+/** Effect of a simulated step on the training loop. */
 export interface SimulatedStep {
   /** Seconds after the start of backward at which the last exchange ends. */
   readonly finishSeconds: number
-  /** Seconds that the exchange outlasts backward: what the trainer waits for. */
+  /** Seconds that the exchange outlasts backward, during which the trainer waits. */
   readonly exposedSeconds: number
   readonly calls: number
 }
 
 /**
- * Runs `buckets` over one channel that carries one call at a time, in order. A bucket leaves when
- * its last gradient is ready and the channel is free.
+ * Runs `buckets` over one channel that carries one call at a time, in order. A bucket leaves when its last gradient is
+ * ready and the channel is free.
  */
 export function simulateBuckets(
   gradients: readonly Gradient[],
@@ -32,8 +32,8 @@ export function simulateBuckets(
 }
 
 /**
- * Runs a coordinator as Horovod's: it wakes every `cycleSeconds` (or when the calls of the last cycle
- * are done), fuses what is ready into calls of at most `limitBytes` and sends them. Negotiation is free here.
+ * Runs a coordinator like Horovod's: it wakes every `cycleSeconds` (or when the calls of the last cycle are done),
+ * fuses ready gradients into calls of at most `limitBytes` and sends them. Negotiation is free here.
  */
 export function simulateCycles(
   gradients: readonly Gradient[],

@@ -1,13 +1,13 @@
-/** What the rendezvous knows of one rank. Times in milliseconds. */
+/** The rendezvous's knowledge of one rank. Times in milliseconds. */
 export interface RankHealth {
   readonly rank: number
-  /** Since its last heartbeat. */
+  /** Time since its last heartbeat. */
   readonly silentMs: number
   /** The rank whose data it waits for, and for how long; undefined while it computes. */
   readonly waiting: { readonly forRank: number; readonly sinceMs: number } | undefined
 }
 
-/** Whom to warn about, or to give up on. */
+/** The rank to warn about, or to give up on. */
 interface Suspicion {
   readonly rank: number
   readonly kind: 'suspect' | 'lost'
@@ -15,7 +15,7 @@ interface Suspicion {
   readonly reason: 'sends no heartbeat' | 'makes no progress'
 }
 
-/** When silence or waiting becomes a warning, and when the end. Milliseconds. */
+/** How long silence or waiting lasts before a warning, and before the end. Milliseconds. */
 export interface Patience {
   readonly suspectAfterMs: number
   readonly lostAfterMs: number
@@ -25,9 +25,9 @@ export interface Patience {
 export const DEFAULT_PATIENCE: Patience = { suspectAfterMs: 5_000, lostAfterMs: 30_000 }
 
 /**
- * Finds the rank that holds the others up. Silence comes first: a frozen process says nothing. Otherwise ranks
- * that wait point at the rank they wait for, in a ring mostly at one that waits itself, so the chain is followed
- * to a rank that does not wait. A circle of waiting ranks names the one that was waited for longest.
+ * Finds the rank that holds up the others. Silence comes first: a frozen process sends nothing. Otherwise waiting ranks
+ * point at the rank they wait for, which in a ring mostly waits itself, so the chain is followed to a rank that does
+ * not wait. For a circle of waiting ranks it names the one waited for longest.
  */
 export function findSuspect(ranks: readonly RankHealth[], patience: Patience): Suspicion | undefined {
   const noticedMs = Math.min(patience.suspectAfterMs, patience.lostAfterMs)

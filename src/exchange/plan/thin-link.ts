@@ -4,31 +4,34 @@ import { planOptimum } from './optimum.js'
 import type { ExchangeInput } from './plan-exchange.js'
 import { simulateBuckets } from './simulate-buckets.js'
 
-/** What a link is too thin for, and what would work on it. */
+/** Why a link is too thin, and what would work on it. */
 export interface ThinLink {
-  /** Share of a step in which ranks compute, 0–1, if every value travelled as one bit and converting were free. */
+  /** Share of a step in which ranks compute, 0–1, if every value took one bit on the wire and converting were free. */
   readonly bestSyncShare: number
-  /** Milliseconds of a step then, and with halves as dsc sends them. */
+  /** Milliseconds of such a step, and of one with halves as dsc sends them. */
   readonly oneBitStepMs: number
   readonly halfStepMs: number
-  /** Steps that every rank makes alone between two exchanges, so that exchanging takes a tenth of the time. */
+  /** Local steps of every rank between two exchanges, so that exchanging takes a tenth of the time. */
   readonly localSteps: number
   /** Milliseconds of a step then, on average. */
   readonly localStepMs: number
   readonly explanation: string
 }
 
-/** Forward, which profiles do not have, is counted as half of backward. */
+/** Forward is not in profiles and counts as half of backward. */
 const FORWARD_SHARE = 0.5
-/** Below this share of computing no compression is called worth it. */
+/** Below this share of computing no compression counts as worthwhile. */
 const WORTH_SHARE = 0.5
 const EXCHANGE_SHARE = 0.1
-/** DiLoCo (Douillard et al. 2023, arXiv 2311.08105) trained with up to this many steps between two exchanges at little loss. */
+/**
+ * DiLoCo (Douillard et al. 2023, arXiv 2311.08105) trained with up to this many steps between two exchanges at little
+ * loss.
+ */
 const MOST_LOCAL_STEPS = 500
 
 /**
- * Looks whether synchronous steps can be worth it at all: with one bit per value, fewer than any compression keeps that
- * sends all values, and buckets cut as the optimum would. Undefined where they can. Pure.
+ * Checks whether synchronous steps can be worthwhile at all: with one bit per value, fewer than any compression keeps
+ * that sends all values, and buckets cut as the optimum would. Undefined if they can. Pure.
  */
 export function findThinLink(input: Omit<ExchangeInput, 'wireBytes' | 'useOptimum'>): ThinLink | undefined {
   const { gradients, ranks, link, backwardSeconds } = input
@@ -43,7 +46,7 @@ export function findThinLink(input: Omit<ExchangeInput, 'wireBytes' | 'useOptimu
   const oneBitSeconds = stepSeconds(1 / 8)
   const bestSyncShare = computeSeconds / oneBitSeconds
   if (bestSyncShare >= WORTH_SHARE) return undefined
-  // All parameters in one call, in float32 as averagers send them; nothing is computed meanwhile.
+  // All parameters in one call, in float32 as averagers send them; nothing is computed during the call.
   const outerSeconds = callSeconds(cost, 4 * countElements(gradients))
   const localSteps = Math.ceil((outerSeconds * (1 - EXCHANGE_SHARE)) / (EXCHANGE_SHARE * computeSeconds))
   const figures = {

@@ -1,6 +1,6 @@
 import type { CallCost } from './cost-model.js'
 
-/** What the threshold is computed from. */
+/** The input of the threshold. */
 interface ThresholdInput {
   readonly ranks: number
   /** L: layers whose gradients are exchanged, ≥ 1. */
@@ -12,7 +12,7 @@ interface ThresholdInput {
   readonly cost: CallCost
 }
 
-/** Which rule set the threshold. */
+/** The rule that set the threshold. */
 type ThresholdRule = 'alone' | 'stable' | 'saturated' | 'one layer' | 'one bucket'
 
 /** How full the buffer must be before it is exchanged, and why. */
@@ -26,7 +26,7 @@ export interface Threshold {
   /** n₂ = L·√(A/E): the best fusion of a channel that is always busy. */
   readonly saturatedLayers: number
   readonly rule: ThresholdRule
-  /** One or two sentences that say which rule ruled and why. */
+  /** One or two sentences that name the deciding rule and the reason. */
   readonly explanation: string
 }
 

@@ -5,26 +5,26 @@ export interface Profile {
   readonly model: string
   /** E: mean seconds of one backward pass. */
   readonly backwardSeconds: number
-  /** Bytes per value of the gradients as the trainer holds them. */
+  /** Bytes per value of the gradients in the trainer. */
   readonly gradientBytes: number
   /** In backward order. */
   readonly gradients: readonly Gradient[]
 }
 
-/** One profile for ranks of different speed, and what their difference costs. */
+/** One profile for ranks of different speed, and the cost of their difference. */
 export interface JoinedProfile extends Profile {
   /** E of each kind of rank, in the order given. */
   readonly kindSeconds: readonly number[]
 }
 
-/** Where two kinds of ranks do not have the same gradients: the name, and what is wrong with it. */
+/** Two kinds of ranks with different gradients: the name, and what is wrong with it. */
 interface ProfileMismatch {
   readonly mismatch: string
 }
 
 /**
  * Joins the profiles of ranks of different speed, one for each kind. A bucket leaves when its last gradient is ready on
- * the last rank, so a gradient counts as ready when the slowest kind has it, and the order is that of these times.
+ * the last rank, so a gradient counts as ready when the slowest kind has it, in the order of these times.
  */
 export function joinProfiles(profiles: readonly Profile[]): JoinedProfile | ProfileMismatch {
   const [first, ...others] = profiles
@@ -58,7 +58,10 @@ function findMismatch(one: Profile, other: Profile): string | undefined {
   return extra === undefined ? undefined : `${extra} is missing in one`
 }
 
-/** Says what unlike ranks cost whatever is exchanged, and which shares of the batch would end it. One kind: undefined. */
+/**
+ * Explains the cost of unlike ranks, which no exchange avoids, and the shares of the batch that would end it. One kind:
+ * undefined.
+ */
 export function explainUnlikeRanks(kindSeconds: readonly number[]): string | undefined {
   const [fastest, slowest] = [Math.min(...kindSeconds), Math.max(...kindSeconds)]
   if (!(slowest > fastest * 1.02)) return undefined

@@ -4,7 +4,7 @@ import { judgeBrokenLink } from '../plan/broken-link.js'
 import { findSuspect, type Patience, type RankHealth } from '../plan/suspect.js'
 import { type JoinMessage, type RankMessage, type RendezvousMessage, sendMessage } from './messages.js'
 
-/** A rank that has come, and what it said. */
+/** A rank that has arrived, and its message. */
 export interface ArrivedRank {
   readonly socket: Socket
   readonly join: JoinMessage
@@ -19,7 +19,7 @@ interface Member extends ArrivedRank {
   hasLeft: boolean
 }
 
-/** Where a rank says it is. */
+/** A rank's place according to its own messages. */
 type Place = Pick<Member['beat'], 'step' | 'bucket' | 'phase'>
 
 /** A rank's report that it lost its connection to another. */
@@ -41,7 +41,7 @@ export class Group {
   #committedStep = 0
   #isOver = false
 
-  /** Numbers the ranks and tells everybody who is there. */
+  /** Numbers the ranks and sends each the list of all. */
   constructor(
     joined: readonly ArrivedRank[],
     options: { readonly epoch: number; readonly patience: Patience; readonly nowMs: () => number },
@@ -71,7 +71,7 @@ export class Group {
     return this.#isOver
   }
 
-  /** Takes what the rank at `socket` says. */
+  /** Handles a message of the rank at `socket`. */
   handle(socket: Socket, message: RankMessage): void {
     const member = this.#find(socket)
     if (!member || this.#isOver) return
@@ -102,7 +102,7 @@ export class Group {
     }
   }
 
-  /** Takes the end of a connection for a death, unless its rank said goodbye. */
+  /** Treats the end of a connection as a death, unless its rank said goodbye. */
   disconnect(socket: Socket): void {
     const member = this.#find(socket)
     if (member && !member.hasLeft) this.#lose(member, 'its connection to the rendezvous closed')
@@ -133,7 +133,7 @@ export class Group {
     for (const { socket } of this.#members) if (socket !== except) sendMessage(socket, message)
   }
 
-  /** A step that all are ready for is committed. */
+  /** Commits a step once all ranks are ready for it. */
   #commit(member: Member, step: number): void {
     member.readyStep = step
     if (step <= this.#committedStep || this.#members.some(({ readyStep }) => readyStep < step)) return
@@ -180,8 +180,8 @@ export class Group {
 }
 
 /**
- * Who asked for a rank has it; the others have the free ones, in the order in which they came. Where all asked, their
- * order counts: survivors of a larger job ask for the ranks they had.
+ * A rank that asked for a number gets it; the others get the free ones, in order of arrival. If all asked, only the
+ * order of their numbers counts: survivors of a larger job ask for the ranks they had.
  */
 function inRankOrder(joined: readonly ArrivedRank[]): ArrivedRank[] {
   const unasked = joined.filter(({ join }) => join.rank === undefined)

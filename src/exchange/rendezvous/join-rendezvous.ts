@@ -12,12 +12,12 @@ import {
   sendMessage,
 } from './messages.js'
 
-/** Who is there, and which of them this rank is. */
+/** The list of all ranks, and the number of this one. */
 export type Welcome = Extract<RendezvousMessage, { kind: 'welcome' }>
 /** A rank that is silent or makes no progress. */
 export type Suspect = Extract<RendezvousMessage, { kind: 'suspect' }>
 
-/** What a rank wants to hear. Called until the client is closed; `onFailure` at most once. */
+/** Callbacks of a rank. Called until the client is closed; `onFailure` at most once. */
 interface RendezvousEvents {
   readonly onFailure: (error: Error) => void
   readonly onCommit: (step: number) => void
@@ -52,7 +52,7 @@ export async function joinRendezvous(options: {
   return client
 }
 
-/** A rank's line to the rendezvous. */
+/** A rank's connection to the rendezvous. */
 export class RendezvousClient {
   readonly #socket: Socket
   readonly #events: RendezvousEvents
@@ -74,7 +74,7 @@ export class RendezvousClient {
     return this.#welcomed.promise
   }
 
-  /** Who is there; not before `welcomed`. */
+  /** The list of all ranks; not before `welcomed`. */
   get welcome(): Welcome {
     return this.#welcome!
   }
@@ -83,20 +83,20 @@ export class RendezvousClient {
     sendMessage(this.#socket, message)
   }
 
-  /** Says goodbye, so that nobody takes the end of the connection for a death. */
+  /** Says goodbye, so that the end of the connection does not count as a death. */
   leave(step: number): void {
     this.#isClosed = true
     this.send({ kind: 'leave', step })
     this.#socket.end()
   }
 
-  /** What was said before is still sent. */
+  /** Closes the connection; messages sent before still go out. */
   destroy(): void {
     this.#isClosed = true
     this.#socket.destroySoon()
   }
 
-  /** Ends the wait, or tells of the end of the job: the first reason counts. */
+  /** Ends the wait, or reports the end of the job: the first reason counts. */
   fail(error: Error): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -131,7 +131,7 @@ export class RendezvousClient {
   }
 }
 
-/** What ends the membership of a rank, as an error. */
+/** Turns a message that ends a rank's membership into an error. */
 function toFailure(
   message: Extract<RendezvousMessage, { kind: 'refused' | 'aborted' | 'lost' | 'linkLost' }>,
 ): DscError {
@@ -152,7 +152,10 @@ function toFailure(
   }
 }
 
-/** Refuses here, by its name, what the rendezvous would take for no message at all: a rank that is no number, mostly. */
+/**
+ * Refuses by name any field that would make the rendezvous reject the whole message, mostly a rank that is not a
+ * number.
+ */
 function parseJoin(join: JoinMessage): JoinMessage {
   const parsed = rankMessageSchema.safeParse(join)
   if (parsed.success) return join

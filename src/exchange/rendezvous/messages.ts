@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { z } from 'zod'
 import { sendLine } from '../../frames/lines.js'
 
-/** Version of the rendezvous's messages: JSON, one per line. A change that old ranks cannot read raises it. */
+/** Version of the rendezvous's messages: JSON, one per line. Raise it for a change that old ranks cannot read. */
 export const RENDEZVOUS_VERSION = 4
 
 const count = z.int().nonnegative()
@@ -12,7 +12,7 @@ const place = {
   phase: z.string().optional(),
 }
 
-/** Two levels: the name of a rank's host, and where the others of that host open its memory. */
+/** Two levels: the name of a rank's host, and the path at which the others of that host open its memory. */
 const shared = {
   hostKey: z.string().max(200).optional(),
   memory: z
@@ -21,7 +21,7 @@ const shared = {
     .optional(),
 }
 
-/** What a rank says. */
+/** Schema of a rank's messages. */
 export const rankMessageSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('join'),
@@ -49,14 +49,14 @@ export const rankMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('abort'), message: z.string() }),
   z.object({ kind: z.literal('leave'), step: count }),
 ])
-/** What a rank says, parsed. */
+/** A parsed message of a rank. */
 export type RankMessage = z.infer<typeof rankMessageSchema>
-/** With what a rank introduces itself. */
+/** The message with which a rank introduces itself. */
 export type JoinMessage = Extract<RankMessage, { kind: 'join' }>
 
 const peer = z.object({ rank: count, host: z.string(), port: count, committedSteps: count, ...shared })
 
-/** What the rendezvous says. */
+/** Schema of the rendezvous's messages. */
 export const rendezvousMessageSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('welcome'),
@@ -66,7 +66,7 @@ export const rendezvousMessageSchema = z.discriminatedUnion('kind', [
     peers: z.array(peer),
   }),
   z.object({ kind: z.literal('refused'), reason: z.enum(['mismatch', 'denied']), message: z.string() }),
-  /** Somebody else wanted to join and did not fit; who waits goes on waiting. */
+  /** A rank that does not fit tried to join; waiting ranks go on waiting. */
   z.object({ kind: z.literal('turnedAway'), message: z.string() }),
   z.object({ kind: z.literal('commit'), step: count }),
   z.object({
@@ -86,10 +86,10 @@ export const rendezvousMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('aborted'), message: z.string() }),
   z.object({ kind: z.literal('left'), rank: count, host: z.string(), step: count }),
 ])
-/** What the rendezvous says, parsed. */
+/** A parsed message of the rendezvous. */
 export type RendezvousMessage = z.infer<typeof rendezvousMessageSchema>
 
-/** Sends one message. A connection that is gone swallows it: its `close` event tells. */
+/** Sends one message. A closed connection swallows it: its `close` event reports that. */
 export function sendMessage(socket: Socket, message: RankMessage | RendezvousMessage): void {
   sendLine(socket, message)
 }

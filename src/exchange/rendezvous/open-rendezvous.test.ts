@@ -57,7 +57,10 @@ test('beyond loopback a rendezvous needs a token, and a name that begins with 12
       })
 })
 
-/** A rank that speaks the protocol by hand. Resolves when the rendezvous has taken its line: a probe after it is answered. */
+/**
+ * A rank that speaks the protocol by hand. Resolves when the rendezvous has handled its line: a probe after it is
+ * answered.
+ */
 async function joinByHand(rendezvous: Rendezvous, join: object) {
   const socket = connect(rendezvous)
   const version = RENDEZVOUS_VERSION
@@ -80,7 +83,7 @@ async function joinByHand(rendezvous: Rendezvous, join: object) {
   const ANSWER = '\x01'
   while (!text.includes(ANSWER)) await once(socket, 'data')
   text = text.replace(ANSWER, '')
-  /** The next message; whatever it was sent. */
+  /** The next message, of any kind. */
   const next = async () => {
     while (!text.includes('\n')) await once(socket, 'data')
     const [line = ''] = text.split('\n', 1)

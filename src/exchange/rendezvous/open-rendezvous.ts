@@ -16,19 +16,19 @@ import { answerProbes } from './probe-echo.js'
 
 const HEALTH_INTERVAL_MS = 250
 
-/** Where ranks meet, learn of each other, and hear who is gone. */
+/** Where ranks meet, find each other, and learn which ranks are gone. */
 export interface Rendezvous {
   readonly host: string
   readonly port: number
   readonly close: () => Promise<void>
 }
 
-/** How a rendezvous listens and whom it believes. */
+/** How a rendezvous listens and authenticates ranks. */
 export interface RendezvousOptions {
   readonly host: string
   /** 0 picks a free one. */
   readonly port: number
-  /** Ranks must present it; needed beyond loopback. Without one anybody on this machine may join. */
+  /** Ranks must present it; required beyond loopback. Without a token any process on this machine may join. */
   readonly token?: string | undefined
   /** Default: a warning after 5 s, the end after 30 s. */
   readonly patience?: Patience
@@ -73,7 +73,7 @@ export async function openRendezvous(options: RendezvousOptions): Promise<Rendez
   }
 }
 
-/** Who waits for the rest of a job, and the jobs that have begun. */
+/** The ranks that wait for the rest of their job, and the jobs that have begun. */
 class Lobby {
   readonly #options: RendezvousOptions
   readonly #pending = new Map<string, ArrivedRank[]>()
@@ -84,7 +84,7 @@ class Lobby {
     this.#options = options
   }
 
-  /** Takes what a connection says; 'raw' gives it over to probes. */
+  /** Handles a connection's message; 'raw' hands the connection over to probes. */
   handle(socket: Socket, message: RankMessage): 'raw' | undefined {
     if (!this.#isWelcome(socket, message)) return undefined
     if (message.kind === 'probe') return 'raw'
@@ -129,7 +129,8 @@ class Lobby {
       join,
     )
     if (problem !== undefined) {
-      // Who came first is right: one line of a stranger must not end the wait of all. They hear of it, and go on waiting.
+      // The first to come is right: one line of a stranger must not end the wait of all. They learn of it, and go on
+      // waiting.
       sendMessage(socket, { kind: 'refused', reason: 'mismatch', message: problem })
       for (const member of waiting) sendMessage(member.socket, { kind: 'turnedAway', message: problem })
       return
@@ -146,7 +147,7 @@ class Lobby {
   }
 }
 
-/** Says which two ranks of one job disagree, and on what. */
+/** Explains which two ranks of one job disagree, and on what. */
 function findJoinMismatch(waiting: readonly JoinMessage[], joining: JoinMessage): string | undefined {
   const name = ({ rank, host, port }: JoinMessage) =>
     rank === undefined ? `the rank at ${host}:${port}` : `rank ${rank} on ${host}`

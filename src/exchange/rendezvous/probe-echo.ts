@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { LengthPrefixedReader, type MessageShape } from '../../frames/length-prefixed.js'
 
-/** A probe's header: how many bytes follow, big-endian. */
+/** A probe's header: the number of bytes that follow, big-endian. */
 export const PROBE_HEADER_BYTES = 4
-/** What comes back when all have arrived. */
+/** The answer once all bytes have arrived. */
 const PROBE_ANSWER = Uint8Array.of(1)
 
 const SHAPE: MessageShape<undefined> = {
@@ -12,7 +12,7 @@ const SHAPE: MessageShape<undefined> = {
   parse: (start) => ({ head: undefined, payloadBytes: start.readUInt32BE(0) }),
 }
 
-/** Answers every probe message on `socket` with one byte, as soon as its last byte is here. `first` came before. */
+/** Answers every probe message on `socket` with one byte, as soon as its last byte arrives. `first` was read before. */
 export function answerProbes(socket: Socket, first: Buffer): void {
   const probes = new LengthPrefixedReader(SHAPE, () => ({
     take: () => {},

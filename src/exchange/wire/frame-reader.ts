@@ -6,11 +6,11 @@ import type { FrameSource, ReceivedFrame } from '../links.js'
 import { SEGMENT_BYTES } from '../plan/layout.js'
 import { type FrameHeader, HEADER_BYTES, parseHeader } from './frame.js'
 
-/** Segments that may wait to be taken; then the connection is no longer read and TCP holds the sender back. */
+/** Maximum segments waiting to be taken; beyond that the connection is not read and TCP holds the sender back. */
 export const READER_SLOTS = 4
 
 /**
- * Takes frames from one connection, in order, and assembles them in slots of the codec's memory. The caller pushes
+ * Reads frames from one connection, in order, and assembles them in slots of the codec's memory. The caller pushes
  * bytes as they arrive.
  */
 export class FrameReader implements FrameSource {
@@ -21,7 +21,7 @@ export class FrameReader implements FrameSource {
   readonly #headerBytes = new FixedBytes(HEADER_BYTES)
   readonly #ready: ReceivedFrame[] = []
   #leftover: Uint8Array | undefined
-  /** The frame whose payload arrives. */
+  /** The frame whose payload is arriving. */
   #current: { readonly header: FrameHeader; readonly crc: number; readonly address: number } | undefined
   #payloadFilled = 0
   #taken: ReceivedFrame | undefined
@@ -36,7 +36,7 @@ export class FrameReader implements FrameSource {
     this.#slots = Array.from({ length: READER_SLOTS }, () => codec.allocate(SEGMENT_BYTES))
   }
 
-  /** Gives `bytes` that arrived. False: stop reading until `onResume` is called; what is left over is kept. */
+  /** Takes `bytes` that arrived. False: stop reading until `onResume` is called; the rest of `bytes` is kept. */
   push(bytes: Uint8Array): boolean {
     const used = this.#isFull ? 0 : this.#consume(bytes)
     if (this.#failure !== undefined) return true
@@ -70,7 +70,7 @@ export class FrameReader implements FrameSource {
     return this.#ready.length + (this.#taken ? 1 : 0) >= READER_SLOTS
   }
 
-  /** Consumes bytes until they or the slots run out; gives back how many were used. */
+  /** Consumes bytes until they or the slots run out; returns the number consumed. */
   #consume(bytes: Uint8Array): number {
     let at = 0
     while (at < bytes.length && this.#failure === undefined && !this.#isFull) {

@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 import type { FrameSink } from '../links.js'
 import { type FrameHeader, formatHeader } from './frame.js'
 
-/** Segments handed to the socket and not yet taken by the kernel, at most. */
+/** Maximum segments handed to the socket and not yet taken by the kernel. */
 const MAX_IN_FLIGHT = 2
 
 /**
- * Sends frames over one connection, never holding more than two segments in the socket's own queue. Errors of the
- * socket are its owner's business: the owner calls `fail`.
+ * Sends frames over one connection, never holding more than two segments in the socket's own queue. The owner of the
+ * socket handles its errors and calls `fail`.
  */
 export class FrameWriter implements FrameSink {
   readonly #socket: Socket
@@ -20,7 +20,7 @@ export class FrameWriter implements FrameSink {
     this.#socket = socket
   }
 
-  /** The checksum of the payload is taken when the frame's turn comes. */
+  /** The payload's checksum is computed when the frame's turn comes. */
   send(header: FrameHeader, payload: Uint8Array): void {
     this.#queue.push({ header, payload })
     this.#pump()

@@ -1,13 +1,13 @@
 import { crc32 } from 'node:zlib'
 import type { WireType } from '../plan/scale.js'
 
-/** Every frame starts with these many bytes. */
+/** Every frame starts with this many bytes. */
 export const HEADER_BYTES = 48
 const MAGIC = 0x44534358 // DSCX
 const VERSION = 1
 const WIRE_TYPES: readonly WireType[] = ['fp32', 'fp16']
 
-/** What a frame says about its payload. Two ranks that disagree on any of it are out of step. */
+/** A frame's description of its payload. Two ranks that disagree on any field are out of step. */
 export interface FrameHeader {
   readonly rank: number
   readonly epoch: number
@@ -37,8 +37,8 @@ const CHECKED = [
 ] as const
 
 /**
- * Serialises a header. CRC-32, as on all wires of dsc: Node has it in native code, and CRC-32C, which it has not,
- * finds the same errors (TCP's own sum misses about one in 65 536). CRC-32C is for what S3 recorded.
+ * Serializes a header. CRC-32, as on all wires of dsc: Node has it in native code, and CRC-32C, which it lacks, finds
+ * the same errors (TCP's own sum misses about one in 65 536). CRC-32C is for checksums that S3 recorded.
  */
 export function formatHeader(header: FrameHeader, payload: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER_BYTES)
@@ -61,7 +61,7 @@ export function formatHeader(header: FrameHeader, payload: Uint8Array): Buffer {
   return bytes
 }
 
-/** Reads a header, or says what is wrong with it. `crc` is the payload's. */
+/** Reads a header, or reports what is wrong with it. `crc` is the payload's. */
 export function parseHeader(
   bytes: Buffer,
 ): { readonly header: FrameHeader; readonly crc: number } | { readonly problem: string } {
@@ -87,7 +87,7 @@ export function parseHeader(
   }
 }
 
-/** Says where two ranks part ways, or undefined if they are together. */
+/** Describes where two ranks diverge, or undefined if they agree. */
 export function findMismatch(expected: FrameHeader, found: FrameHeader, ownRank: number): string | undefined {
   const field = CHECKED.find((name) => expected[name] !== found[name])
   if (field === undefined) return undefined
