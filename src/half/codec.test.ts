@@ -14,7 +14,7 @@ function halfValue(bits: number): number {
   return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * 2 ** (exponent - 25)
 }
 
-/** Nearest half of a float, ties to even, by search: slow and plainly right. */
+/** Nearest half of a float, ties to even, by search: slow and obviously right. */
 function nearestHalf(value: number): number {
   if (Number.isNaN(value)) return 0x7e00
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0

@@ -24,7 +24,7 @@ interface Exports {
   readonly maximum32: Maximum
 }
 
-/** What a WebAssembly memory can hold at most. */
+/** Maximum size of a WebAssembly memory. */
 export const MEMORY_LIMIT_BYTES = 4 * 1024 ** 3 - PAGE_BYTES
 
 let compiled: object | undefined
@@ -43,8 +43,8 @@ export interface Codec {
 }
 
 /**
- * Opens a codec whose memory holds `capacityBytes` and a little more; the pages become real when touched. Throws USAGE
- * where the engine has no such memory to give.
+ * Opens a codec whose memory holds `capacityBytes` and a little more; pages are allocated when touched. Throws USAGE if
+ * the engine cannot provide such a memory.
  */
 export function openCodec(capacityBytes: number): Codec {
   assert.ok(capacityBytes >= 0 && capacityBytes <= MEMORY_LIMIT_BYTES, `${capacityBytes} bytes`)
@@ -55,7 +55,7 @@ export function openCodec(capacityBytes: number): Codec {
       hint: 'raise `ulimit -v`, if it is set: beside its bytes, such a memory takes 10 GB of addresses',
     })
   const { buffer, exports: kernels } = instance
-  let used = 16 // the first 16 bytes take the result of a maximum
+  let used = 16 // the first 16 bytes hold the result of a maximum
   const lanes16 = new Uint16Array(buffer, 0, 8)
   const lanes32 = new Uint32Array(buffer, 0, 4)
   return {

@@ -32,13 +32,13 @@ const widenHigh = (a: Code) => simd(0xaa, a)
 const max16 = (a: Code, b: Code) => simd(0x99, a, b)
 const max32 = (a: Code, b: Code) => simd(0xb9, a, b)
 
-/** The locals of one kernel: three for a conversion, one for a maximum, and a constant each time one is first asked for. */
+/** The locals of one kernel: three for a conversion, one for a maximum, and one per constant on its first use. */
 interface Locals {
   readonly raw: number
   readonly sign: number
   readonly magnitude: number
   readonly maximum: number
-  /** The same 32 bits in all lanes. Kept in a register: inside the loop the engine would build it anew each time. */
+  /** The same 32 bits in all lanes. Kept in a register: inside the loop the engine would rebuild it every time. */
   readonly constant: (bits: number) => Code
 }
 
@@ -101,7 +101,7 @@ const FACTOR = 3
 /** The local `maximum` of a kernel without a factor: after the counter come raw, sign and magnitude. */
 const MAXIMUM_WITHOUT_FACTOR = 7
 
-/** What a kernel is called, how far each address moves per turn, and whether it takes a factor. */
+/** A kernel's name, how far each address moves per turn, and whether it takes a factor. */
 interface KernelShape {
   readonly name: string
   readonly strides: readonly [number, number]
@@ -164,7 +164,7 @@ interface MaximumShape {
   /** All bits of a value but its sign, in 32 bits. */
   readonly magnitudeMask: number
   readonly max: typeof max16
-  /** Of the vectors that one turn takes, in bytes. */
+  /** Offsets of the vectors that one turn processes, in bytes. */
   readonly offsets: readonly number[]
 }
 
