@@ -4,7 +4,7 @@ import type { SqlDatabase, SqlRow } from './database/sql-database.js'
 import { selectCopyUses } from './select/select-copy-uses.js'
 import { selectLeases } from './select/select-leases.js'
 
-/** Tables of the record in an order that satisfies their references, with the columns that the engine fills itself. */
+/** Tables of the record in an order that satisfies their references, with the columns that the engine fills. */
 const TABLES = [
   { table: 'datasets', key: 'name', generated: undefined },
   { table: 'nodes', key: 'node', generated: undefined },
@@ -13,13 +13,13 @@ const TABLES = [
   { table: 'events', key: 'sequence', generated: 'sequence' },
 ] as const
 
-/** How many rows of each table were moved. */
+/** Number of rows moved from each table. */
 export type MovedRows = Readonly<Record<(typeof TABLES)[number]['table'], number>>
 
 /**
- * Moves a whole record into an empty one of any engine, in one transaction. The old one is only read.
- * Rejects with COPY_IN_USE while something is being staged (its stager would go on writing into the old
- * record) and with RECORD_NOT_EMPTY when the new one knows copies or datasets already.
+ * Moves a whole record into an empty one of any engine, in one transaction. The old one is only read. Rejects with
+ * COPY_IN_USE during a staging (its stager would keep writing to the old record), and with RECORD_NOT_EMPTY if the new
+ * one already has copies or datasets.
  */
 export async function moveRecord(from: SqlDatabase, to: SqlDatabase): Promise<MovedRows> {
   const tables = await from.read(async (transaction) => {

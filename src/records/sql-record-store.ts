@@ -213,7 +213,7 @@ function keepHistory(database: SqlDatabase): Pick<RecordStore, 'addEvent' | 'lis
   }
 }
 
-/** Writes of a database at a time; durable unless told otherwise. */
+/** Binds writes to a database: each takes a time, and is durable by default. */
 function at(database: SqlDatabase) {
   return <T>(
     how: { readonly scope: WriteScope; readonly durability?: Durability; readonly nowMs: number },

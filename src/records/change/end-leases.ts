@@ -6,7 +6,7 @@ import { SELECT_LEASES, selectLeaseRows } from '../select/select-leases.js'
 import type { RecordWrite } from './record-write.js'
 import { writeCopyEvent } from './write-event.js'
 
-/** Ends the use leases that match, each with a line in the history. */
+/** Ends the matching use leases, each with a line in the history. */
 export async function releaseUseLeases(write: RecordWrite, filter: ReleaseFilter): Promise<number> {
   const rows = await selectLeaseRows(write.transaction, filter)
   const uses = rows.filter((row) => row.purpose !== 'stage')
@@ -14,7 +14,7 @@ export async function releaseUseLeases(write: RecordWrite, filter: ReleaseFilter
   return uses.length
 }
 
-/** Ends leases found dead and leases past their expiry. */
+/** Ends the leases of dead holders and expired leases. */
 export async function endDeadLeases(
   write: RecordWrite,
   dead: readonly DeadLease[],

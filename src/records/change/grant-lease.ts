@@ -11,7 +11,7 @@ export function leaseDurability(request: LeaseRequest): Durability {
   return request.holder.kind === 'process' ? 'quick' : 'durable'
 }
 
-/** Seed steps 2 and 3, in the caller's transaction: the newest ready copy on the node, leased; or undefined. */
+/** Seed steps 2 and 3, in the caller's transaction: leases the newest ready copy on the node, or returns undefined. */
 export async function leaseReadyCopy(write: RecordWrite, request: UseRequest): Promise<Use | undefined> {
   const { transaction, nowMs } = write
   const { dataset, node, lease, purpose = 'use', version, stripe } = request
@@ -47,7 +47,7 @@ export async function leaseReadyCopy(write: RecordWrite, request: UseRequest): P
   return { copy: { ...copy, lastTask: lease.task, lastUsedAtMs: nowMs }, leaseId }
 }
 
-/** A lease that is to be given: on what, for what, to whom. */
+/** A lease to grant: on which copy, for which purpose, to which holder. */
 interface Grant {
   readonly copy: Copy
   readonly purpose: LeasePurpose
@@ -58,7 +58,7 @@ const INSERT_LEASE = `INSERT INTO leases
   (lease_id, copy_id, purpose, task, holder, created_at_ms, renewed_at_ms, expires_at_ms)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 
-/** Gives `request` a lease on a copy of which it is known to have none for this purpose. Returns the lease's id. */
+/** Gives `request` a lease on a copy for a purpose for which it is known to have none. Returns the lease's id. */
 export function addLease(write: RecordWrite, grant: Grant): string {
   const values = leaseValues(grant, write.nowMs)
   write.transaction.post(INSERT_LEASE, values)
@@ -67,8 +67,8 @@ export function addLease(write: RecordWrite, grant: Grant): string {
 }
 
 /**
- * Gives `request` a lease on the copy, or renews the one it has; stamps last task and last use.
- * Returns the lease's id.
+ * Gives `request` a lease on the copy, or renews the existing one; stamps last task and last use. Returns the lease's
+ * id.
  */
 export async function grantLease(write: RecordWrite, grant: Grant): Promise<string> {
   const rows = await write.transaction.all(
@@ -94,7 +94,7 @@ function stampUse({ transaction, nowMs }: RecordWrite, copy: Copy, { task, parti
   )
 }
 
-/** Changes the holder of a lease. One that the new holder has already, for the same task and copy, ends in its favour. */
+/** Changes the holder of a lease. Ends the one that the new holder already has for the same task and copy. */
 export async function handOver(
   { transaction, nowMs }: RecordWrite,
   leaseId: string,

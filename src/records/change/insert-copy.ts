@@ -4,7 +4,7 @@ import type { SqlTransaction } from '../database/sql-database.js'
 import type { RecordWrite } from './record-write.js'
 import { writeCopyEvent } from './write-event.js'
 
-/** Adds the row of a copy that cannot be there yet. */
+/** Adds the row of a copy that cannot exist yet. */
 export function insertCopy(transaction: SqlTransaction, copy: Copy): void {
   transaction.post(formatInsert(copy), copyValues(copy))
 }
@@ -12,7 +12,7 @@ export function insertCopy(transaction: SqlTransaction, copy: Copy): void {
 /** See `RecordStore.addAdopted`. */
 export async function insertAdopted(write: RecordWrite, copy: Copy): Promise<boolean> {
   const { transaction } = write
-  // One that is being staged will be ready under this version too, and there can only be one.
+  // A copy being staged will be ready under this version too, and there can be only one.
   const staged = await transaction.get(
     `SELECT 1 AS found FROM copies WHERE dataset = ? AND node = ? AND version = ? AND state = 'staging'
       AND coalesce(stripe, '') = ?`,

@@ -3,8 +3,8 @@ import { toCopy } from '../database/row-mapping.js'
 import type { SqlTransaction } from '../database/sql-database.js'
 
 /**
- * A stripe goes. Where it is the last one to tell of its layout, the whole copies that stand for the other stripes
- * tell of it from then on.
+ * Records the layout of a stripe that is going away. If it is the last one of its layout, the whole copies that stand
+ * for the other stripes remember the layout from then on.
  */
 export async function keepLayout(transaction: SqlTransaction, gone: Copy): Promise<void> {
   const { copyId, dataset, version, stripe } = gone
@@ -22,7 +22,7 @@ export async function keepLayout(transaction: SqlTransaction, gone: Copy): Promi
   }
 }
 
-/** Writes the new list of nodes into the whole copies that tell of the old one. */
+/** Writes the new node list into the whole copies that remember the old one. */
 export async function changeKeptLayouts(
   transaction: SqlTransaction,
   move: {
@@ -40,7 +40,7 @@ export async function changeKeptLayouts(
   }
 }
 
-/** Says of a whole copy in which layouts it stands for a stripe. */
+/** Records the layouts in which a whole copy stands for a stripe. */
 export function writeLayouts(
   transaction: SqlTransaction,
   { copyId }: Pick<Copy, 'copyId'>,

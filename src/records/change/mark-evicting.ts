@@ -6,7 +6,7 @@ import { selectCopyUses } from '../select/select-copy-uses.js'
 import type { RecordWrite } from './record-write.js'
 import { writeCopyEvent } from './write-event.js'
 
-/** Plans inside the transaction, so what is marked is idle at this very moment. */
+/** Plans inside the transaction, so every marked copy is idle at that moment. */
 export async function beginEvicting(
   write: RecordWrite,
   { node, task }: EvictionRequest,
@@ -17,7 +17,7 @@ export async function beginEvicting(
   return plan
 }
 
-/** Takes the victims of a plan made in this transaction out of use. Their files may go from now on. */
+/** Takes the victims of a plan made in this transaction out of use. From now on their files may be deleted. */
 export function markEvicting(write: RecordWrite, victims: readonly Victim[], task: string | null): void {
   const { transaction } = write
   for (const { copy, reason } of victims) {

@@ -5,7 +5,7 @@ import { changeKeptLayouts } from './keep-layout.js'
 import type { RecordWrite } from './record-write.js'
 import { writeCopyEvent } from './write-event.js'
 
-/** Writes the new list of nodes into every stripe that stays where it is. */
+/** Writes the new node list into every stripe that stays in place. */
 export async function changeStripeNodes(write: RecordWrite, move: StripeMove): Promise<readonly Copy[]> {
   const { transaction } = write
   const { dataset, version, from, to } = move

@@ -1,6 +1,6 @@
 import type { SqlTransaction } from '../database/sql-database.js'
 
-/** One change of the record while it is made: its transaction, and the one time that all it writes bears. */
+/** One change of the record in progress: its transaction, and the one time for everything it writes. */
 export interface RecordWrite {
   readonly transaction: SqlTransaction
   /** Unix epoch, ms. */

@@ -3,7 +3,7 @@ import type { RecordEvent } from '../../model/record-event.js'
 import type { SqlTransaction } from '../database/sql-database.js'
 import type { RecordWrite } from './record-write.js'
 
-/** Adds a line to the history, in the transaction of the change it tells of. */
+/** Adds a line to the history, in the transaction of the change. */
 export function writeEvent(transaction: SqlTransaction, event: Omit<RecordEvent, 'sequence'>): void {
   transaction.post(
     'INSERT INTO events (at_ms, kind, node, dataset, copy_id, task, reason, detail, failure_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',

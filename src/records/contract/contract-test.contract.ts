@@ -1,14 +1,14 @@
 import { type TestContext, test } from 'node:test'
 import type { RecordStore } from './record-store.js'
 
-/** Gives a new empty record. */
+/** Opens a new empty record. */
 export type OpenRecord = (context: TestContext) => Promise<OpenedRecord>
 
-/** Clients of one record, closed with the test. */
+/** Clients of one record, closed at the end of the test. */
 export interface OpenedRecord {
   readonly record: RecordStore
   readonly second: RecordStore
-  /** Rows of the view `cache_record`, read beside the adapter. */
+  /** Rows of the view `cache_record`, read without the adapter. */
   readonly readView: () => Promise<readonly unknown[]>
 }
 

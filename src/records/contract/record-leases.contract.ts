@@ -10,7 +10,7 @@ import {
 } from '../../testing/example-staging.js'
 import { contractTest, type OpenRecord } from './contract-test.contract.js'
 
-/** What every record adapter must do with leases, and with evictions, which they forbid. */
+/** Rules of every record adapter for leases, and for the evictions that they forbid. */
 export function recordLeasesContract(engine: string, open: OpenRecord): void {
   const contract = contractTest(engine, open)
 
@@ -35,7 +35,7 @@ export function recordLeasesContract(engine: string, open: OpenRecord): void {
     }
     assert.equal(await use(), undefined)
     assert.deepEqual(await use(['user:ada', 'account:nlp']), ['user:ada', 'account:nlp'])
-    assert.deepEqual(await use(), ['user:ada', 'account:nlp']) // nobody said: as it was
+    assert.deepEqual(await use(), ['user:ada', 'account:nlp']) // not given: unchanged
     assert.deepEqual(await use(['user:bob']), ['user:bob'])
   })
 

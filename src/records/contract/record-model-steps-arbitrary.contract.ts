@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import type { LeaseHolder, LeaseRequest } from '../../model/lease.js'
 
-/** One step of a random history. `pick` chooses among what exists then, modulo its number. */
+/** One step of a random history. `pick` chooses among the existing items, modulo their number. */
 export type Step = StepAction & {
   readonly client: 0 | 1
-  /** Whether the whole of both records is compared after it, and not only the answers; always after the last. */
+  /** Whether to compare both records in full after it, and not only the answers; always after the last. */
   readonly isCompared: boolean
-  /** How long after the step before it, ms; negative where somebody sets the clock back. */
+  /** Time since the previous step, ms; negative when the clock is set back. */
   readonly afterMs: number
 }
 

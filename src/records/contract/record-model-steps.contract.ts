@@ -9,14 +9,14 @@ import { holderKey } from '../../testing/naive-rows.js'
 import type { Step, StepLease } from './record-model-steps-arbitrary.contract.js'
 import type { RecordStore } from './record-store.js'
 
-/** A turn at staging that some step was given; it may long be lost. */
+/** A stage lease that some step received; it may be long lost. */
 interface Turn {
   readonly copyId: string
   readonly stageLeaseId: string
   readonly leaseId: string
 }
 
-/** The naive record beside what the history needs to remember. */
+/** The naive record and the state that the history must remember. */
 export interface ModelWorld {
   readonly model: NaiveRecord
   readonly turns: Turn[]
@@ -28,7 +28,7 @@ export function newWorld(): ModelWorld {
   return { model: new NaiveRecord(), turns: [], nowMs: NOW_MS, adopted: 0 }
 }
 
-/** Does the step in both records and compares the answers. Returns what happened, in two words. */
+/** Applies the step to both records and compares the answers. Returns the outcome in two words. */
 export async function applyStep(record: RecordStore, world: ModelWorld, step: Step): Promise<string> {
   const { model, nowMs } = world
   switch (step.kind) {
@@ -267,12 +267,12 @@ async function admitBoth(
   return `admit ${admission.outcome}`
 }
 
-/** The newest turns and the oldest leases come first; undefined when there is nothing to choose from. */
+/** Prefers the newest turns and the oldest leases; undefined if there is nothing to choose from. */
 function choose<T>(rows: readonly T[], pick: number): T | undefined {
   return rows[pick % Math.max(1, rows.length)]
 }
 
-/** Both records hand the same copies over, perhaps in another order. */
+/** Both records return the same copies, perhaps in another order. */
 function byId(copies: readonly CopyUse[]): readonly CopyUse[] {
   return copies.toSorted((a, b) => (a.copyId < b.copyId ? -1 : 1))
 }

@@ -16,16 +16,16 @@ export interface ModelledRecord {
 /** Fewer histories may miss the rarest outcome by chance. `npm run test:model` runs more. */
 const RUNS_THAT_COVER = 3000
 
-/** Records that have nothing to do with each other: histories run in all of them at once. */
+/** Independent records: histories run in all of them at once. */
 export interface ModelledRecords {
   readonly records: readonly ModelledRecord[]
   close(): Promise<void>
 }
 
 /**
- * Compares a record adapter with the naive one over random histories: states × holders × clock × two nodes, each
- * step by one of two clients. DSC_TEST_MODEL_RUNS and DSC_TEST_SEED set how many histories and which; record n
- * begins with seed + n, so the seed that a failure names, alone, repeats it in the first.
+ * Compares a record adapter with the naive one over random histories: states × holders × clock × two nodes, each step
+ * by one of two clients. DSC_TEST_MODEL_RUNS sets the number of histories, DSC_TEST_SEED the seed. Record n begins with
+ * seed + n, so the seed that a failure names, alone, repeats it in the first.
  */
 export function recordModelContract(engine: string, open: () => Promise<ModelledRecords>): void {
   const numRuns = Number(process.env.DSC_TEST_MODEL_RUNS ?? 300)
@@ -62,7 +62,7 @@ async function runHistory(
   const times = new Set<number>()
   for (const step of steps) {
     world.nowMs += step.afterMs
-    while (times.has(world.nowMs)) world.nowMs += 1 // copies are ordered by time, so no two steps share one
+    while (times.has(world.nowMs)) world.nowMs += 1 // copies are ordered by time, so steps never share one
     times.add(world.nowMs)
     const label = await applyStep(clients[step.client], world, step)
     seen.set(label, (seen.get(label) ?? 0) + 1)
@@ -87,7 +87,7 @@ async function assertSame(record: RecordStore, { model, nowMs }: ModelWorld): Pr
   )
 }
 
-/** What must hold after every step, whatever the history. */
+/** Invariants after every step of any history. */
 function assertLawful(model: NaiveRecord): void {
   const count = (keys: readonly string[]) =>
     Math.max(
@@ -115,7 +115,7 @@ function assertLawful(model: NaiveRecord): void {
   }
 }
 
-/** The histories are worth something only if they reach these. */
+/** The histories are only worth something if they reach these outcomes. */
 function assertCovered(seen: ReadonlyMap<string, number>): void {
   for (const label of [
     ...['join ready', 'join wait', 'join stage', 'admit admit', 'admit refuse', 'admit wait', 'admit lost'],

@@ -4,23 +4,23 @@ import type { Dataset } from '../../model/dataset.js'
 import type { Lease, LeasePurpose, LeaseRequest } from '../../model/lease.js'
 import type { RecordEventKind } from '../../model/record-event.js'
 
-/** Copies that match all that is given; nothing given = every copy. */
+/** Selects the copies that match every given field; with none given, every copy. */
 export interface CopyFilter {
   readonly dataset?: string | undefined
   readonly node?: string | undefined
   readonly copyId?: string | undefined
   readonly states?: readonly CopyState[] | undefined
-  /** Of these datasets. */
+  /** Only copies of these datasets. */
   readonly datasets?: readonly string[] | undefined
-  /** Only stripes, and copies that tell of layouts whose last stripe was lost. */
+  /** Only stripes, and copies that remember layouts that lost their last stripe. */
   readonly isStriped?: true | undefined
-  /** Only those that come after this one in the order of the answer. */
+  /** Only copies after this one, in the order of the answer. */
   readonly after?: Pick<Copy, 'dataset' | 'node' | 'createdAtMs' | 'copyId'> | undefined
-  /** At most so many, the first ones. */
+  /** Maximum number of copies, from the first. */
   readonly limit?: number | undefined
 }
 
-/** Of one version: the nodes of its stripes as they are, and as they shall be. As many of each. */
+/** For one version: the current and the new nodes of its stripes, equally many. */
 export interface StripeMove {
   readonly dataset: string
   readonly version: string
@@ -29,66 +29,66 @@ export interface StripeMove {
   readonly reason: string
 }
 
-/** Leases that match all that is given. */
+/** Selects the leases that match every given field. */
 export interface LeaseFilter {
   readonly purpose?: LeasePurpose | undefined
   readonly dataset?: string | undefined
   readonly node?: string | undefined
   readonly copyId?: string | undefined
-  /** Only those that come after this one in the order of the answer. */
+  /** Only leases after this one, in the order of the answer. */
   readonly after?: Pick<Lease, 'createdAtMs' | 'leaseId'> | undefined
-  /** At most so many, the first ones. */
+  /** Maximum number of leases, from the first. */
   readonly limit?: number | undefined
 }
 
-/** Who wants to use which dataset on which node. */
+/** A task's request to use a dataset on a node. */
 export interface UseRequest {
   readonly dataset: string
   readonly node: string
   readonly lease: LeaseRequest
   /** Default `use`. */
   readonly purpose?: 'use' | 'transfer'
-  /** The part that is wanted, which a whole copy has too. Absent: a whole copy. */
+  /** The wanted part, which a whole copy has, too. Absent: a whole copy. */
   readonly stripe?: Stripe
-  /** Default: whichever version became ready last. */
+  /** Default: the version that became ready last. */
   readonly version?: string
-  /** Pure; false leaves a ready copy alone, as if it were not there. Default: any copy will do. */
+  /** Pure; false ignores a ready copy, as if it did not exist. Default: accepts any copy. */
   readonly accept?: (copy: Copy) => boolean
 }
 
-/** Who keeps one copy, and why. */
+/** A request for a lease on one copy. */
 export interface CopyLeaseRequest {
   readonly copyId: string
   readonly purpose: 'use' | 'transfer'
   readonly lease: LeaseRequest
 }
 
-/** Where to evict, and for which task; null = for none. */
+/** The node to evict on, and the task to evict for; null = no task. */
 export interface EvictionRequest {
   readonly node: string
   readonly task: string | null
 }
 
-/** A copy and the lease that keeps it. */
+/** A copy and its lease. */
 export interface Use {
   readonly copy: Copy
   readonly leaseId: string
 }
 
-/** Who wants a dataset that may have to be staged, and how it would be. */
+/** A request for a dataset that dsc may have to stage, and how to stage it. */
 export interface JoinRequest extends UseRequest {
   readonly source: Dataset
   readonly origin: CopyOrigin
-  /** Where a copy with this id is staged; the record stores the answer. */
+  /** The directory in which to stage the copy with this id; the record stores the answer. */
   readonly directoryOf: (copyId: string) => string
   readonly stager: LeaseRequest
-  /** Stage even where a ready copy exists: its source may have changed (`--refresh`). */
+  /** Stage even if a ready copy exists: its source may have changed (`--refresh`). */
   readonly isRefresh: boolean
 }
 
 /**
- * `ready`: nothing to do. `stage`: the caller is the stager now (`isResumed`: of a staging that somebody left).
- * `wait`: another stager is alive (or not known to be dead); look again.
+ * `ready`: nothing to do. `stage`: the caller is now the stager (`isResumed`: of an abandoned staging). `wait`: another
+ * stager is alive (or not known to be dead); look again.
  */
 export type Joined =
   | { readonly outcome: 'ready'; readonly copy: Copy; readonly leaseId: string }
@@ -101,7 +101,7 @@ export type Joined =
     }
   | { readonly outcome: 'wait'; readonly copy: Copy; readonly leaseId: string; readonly stageLease: Lease }
 
-/** What a listed source comes to. */
+/** The size of a listed source. */
 export interface AdmitRequest {
   readonly copyId: string
   readonly stageLeaseId: string
@@ -112,16 +112,16 @@ export interface AdmitRequest {
   readonly chargedInodes: number
 }
 
-/** What a ready copy takes from now on, all of it. */
+/** The total that a ready copy is charged from now on. */
 export interface ChargeRequest {
   readonly copyId: string
   readonly chargedBytes: number
   readonly chargedInodes: number
-  /** For whom copies are evicted, where some are. */
+  /** The task to evict for, if anything is evicted. */
   readonly task: string | null
 }
 
-/** How far a staging is. */
+/** The progress of a staging. */
 export interface StagingProgress {
   readonly copyId: string
   readonly stageLeaseId: string
@@ -129,13 +129,13 @@ export interface StagingProgress {
   readonly expiresAtMs: number | null
 }
 
-/** A copy whose files have their final name, as it was measured. */
+/** A copy whose files have their final name, with its measured size. */
 export interface PublishedCopy {
   readonly copyId: string
   readonly stageLeaseId: string
   readonly directory: string
   readonly path: string
-  /** Where the bytes came from in the end; absent = as the staging began. */
+  /** The final source of the bytes; absent = as when the staging began. */
   readonly origin?: CopyOrigin
   readonly chargedBytes: number
   readonly chargedInodes: number
@@ -143,7 +143,7 @@ export interface PublishedCopy {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-/** A staging that is over before its copy is ready. */
+/** A staging that ended before its copy was ready. */
 export interface EndedStaging {
   readonly copyId: string
   readonly stageLeaseId: string
@@ -152,7 +152,7 @@ export interface EndedStaging {
   readonly failure?: StagingFailure
 }
 
-/** What a failed staging leaves for those who wait for it. */
+/** A failed staging, recorded for those who wait for it. */
 interface StagingFailure {
   /** As `createFailureId` makes it. */
   readonly id: string
@@ -163,7 +163,7 @@ interface StagingFailure {
   readonly facts?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Whose use leases end: those that match all that is given. */
+/** Selects the use leases to end: those that match every given field. */
 export interface ReleaseFilter {
   readonly task?: string | undefined
   readonly dataset?: string | undefined
@@ -171,13 +171,13 @@ export interface ReleaseFilter {
   readonly leaseId?: string | undefined
 }
 
-/** A lease whose holder was found dead, and how that is known. */
+/** A lease with a dead holder, and the evidence. */
 export interface DeadLease {
   readonly leaseId: string
   readonly reason: string
 }
 
-/** Which part of the history. */
+/** Selects a part of the history. */
 export interface EventFilter {
   readonly dataset?: string | undefined
   readonly node?: string | undefined
@@ -185,9 +185,9 @@ export interface EventFilter {
   readonly kinds?: readonly RecordEventKind[] | undefined
   readonly sinceMs?: number | undefined
   readonly task?: string | undefined
-  /** Of a failure. */
+  /** Only the events of this failure. */
   readonly failureId?: string | undefined
-  /** Only events older than the one of this sequence number. */
+  /** Only events with a lower sequence number. */
   readonly before?: number | undefined
   readonly limit: number
 }

@@ -4,7 +4,7 @@ import { DISK, exampleCopy, exampleLease, NOW_MS } from '../../testing/example-c
 import { admitRequest, decideFor, joinRequest, NODE, stageCopy } from '../../testing/example-staging.js'
 import { contractTest, type OpenRecord } from './contract-test.contract.js'
 
-/** What every record adapter must do with copies on their way to ready. */
+/** Rules of every record adapter for copies before they are ready. */
 export function recordStagingContract(engine: string, open: OpenRecord): void {
   const contract = contractTest(engine, open)
 

@@ -8,7 +8,7 @@ import type { CopyFilter } from './record-requests.js'
 import { recordStagingContract } from './record-staging.contract.js'
 import { recordStripesContract } from './record-stripes.contract.js'
 
-/** What every record adapter must do. */
+/** Rules of every record adapter. */
 export function recordStoreContract(engine: string, open: OpenRecord): void {
   const contract = contractTest(engine, open)
 

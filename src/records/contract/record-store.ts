@@ -29,85 +29,84 @@ import type {
 /**
  * The database of datasets, nodes, copies, leases, locks and their history.
  *
- * Every method is one transaction: it happens whole or not at all, also when the process is killed, and no
- * two callers can both win. Time is always an argument (Unix epoch in ms). Methods that decide take a pure
- * function which is called inside the transaction and sees what the transaction sees.
+ * Every method is one transaction: it happens completely or not at all, even if the process is killed, and no two
+ * callers can both win. Time is always an argument (Unix epoch in ms). Methods that decide take a pure function, which
+ * is called inside the transaction and sees its snapshot.
  *
- * A copy moves `reserved → staging → ready → evicting → gone`; the record says `ready` after the files have
- * their final name, and `evicting` before they lose it.
+ * A copy moves `reserved → staging → ready → evicting → gone`; the record says `ready` after the files have their final
+ * name, and `evicting` before they lose it.
  */
 export interface RecordStore {
-  /** Where the record is, without secrets: for messages. */
+  /** Location of the record for messages, without secrets. */
   readonly location: string
-  /** Whether this user may only look: what writes is refused, and what is read is as it was when it was opened. */
+  /** Whether this user can only read: writes are refused, and reads show the state when it was opened. */
   readonly isReadOnly?: boolean
   /**
-   * The clock of the record, Unix epoch in ms: what every `nowMs` below should be. On a cluster it is the
-   * database server's, so that leases mean the same on nodes whose clocks differ.
+   * The clock of the record, Unix epoch in ms; pass it as every `nowMs` below. On a cluster it is the database
+   * server's, so that leases mean the same on nodes with different clocks.
    */
   nowMs(): number
   /**
-   * Waits until something may have changed: until another connection has changed a copy or a lease, at most
-   * `atMostMs`, while the engine can be heard telling of changes; else `pollMs`. Reports of nodes and of history
-   * alone are not told. Never rejects; look again after it in any case.
+   * Waits for a possible change: until another connection changes a copy or a lease, at most `atMostMs`, while the
+   * engine reports changes; otherwise `pollMs`. Reports of nodes and of history alone do not wake it. Never rejects;
+   * look again after it in any case.
    */
   waitForChange(wait: ChangeWait): Promise<void>
 
   saveDataset(dataset: Dataset, nowMs: number): Promise<void>
   findDataset(name: string): Promise<Dataset | undefined>
   listDatasets(): Promise<readonly Dataset[]>
-  /** Forgets a dataset. Returns the copies that forbid it (then nothing is removed), or an empty list. */
+  /** Forgets a dataset. Returns the copies that prevent it (then nothing is removed), or an empty list. */
   removeDataset(name: string): Promise<readonly Copy[]>
 
   /**
-   * Says how a node is at present. What is known of its agent stays unless told; so does its identity once it has
-   * one. Returns the node as it is now.
+   * Saves the current state of a node. Missing facts about its agent stay unchanged; an identity, once set, always
+   * does. Returns the saved node.
    */
   saveNode(node: NodeEntry): Promise<NodeEntry>
-  /** Gives a node's name to another cache root or machine; undefined makes it nobody's. False: no such node. */
+  /** Assigns a node's name to another cache root or machine, or to none (undefined). False: no such node. */
   claimNode(node: string, identity: NodeIdentity | undefined): Promise<boolean>
   /**
-   * Calls a node otherwise: itself, its copies, and its place in lists of stripes. Returns its copies. Rejects with
-   * NODE_TAKEN, and changes nothing, when there is a node of the new name.
+   * Renames a node: itself, its copies, and its place in lists of stripes. Returns its copies. Rejects with NODE_TAKEN,
+   * and changes nothing, if a node has the new name.
    */
   renameNode(from: string, to: string): Promise<readonly Copy[]>
   listNodes(): Promise<readonly NodeEntry[]>
   /**
-   * Forgets a node that will not come back: its copies with their leases, and itself. Nothing on its disk is
-   * touched. Returns the copies.
+   * Forgets a node that will not come back, with its copies and their leases. Touches nothing on its disk. Returns the
+   * copies.
    */
   forgetNode(node: string, reason: string, nowMs: number): Promise<readonly Copy[]>
 
   /** Copies with their reference counts, ordered by dataset, node, creation. */
   listCopies(filter: CopyFilter, nowMs: number): Promise<readonly CopyUse[]>
-  /** What copies come to, by node: as `sumUpCopies` of those that match, without reading them. */
+  /** Sums the matching copies by node: the result of `sumUpCopies`, without reading them. */
   sumCopies(filter: Pick<CopyFilter, 'dataset' | 'node'>, nowMs: number): Promise<readonly CopySum[]>
-  /** The datasets whose copies, of those that match, were used last, equals by name. */
+  /** The most recently used datasets of the matching copies, ties by name. */
   listNewestDatasets(filter: Pick<CopyFilter, 'dataset' | 'node'>, limit: number): Promise<NewestDatasets>
-  /** Where the copies of a node lie, in no order. */
+  /** Places of a node's copies, unordered. */
   listPlaces(node: string): Promise<readonly CopyPlace[]>
   listLeases(filter: LeaseFilter): Promise<readonly PlacedLease[]>
 
   /**
-   * Seed steps 2 and 3: uses the newest ready copy on the node if there is one. Renews the lease that the same
-   * task and holder already have on it, else adds one; stamps last task and last use.
+   * Seed steps 2 and 3: uses the newest ready copy on the node, if any. Renews the lease that the same task and holder
+   * already have on it, else adds one; stamps last task and last use.
    */
   leaseReady(request: UseRequest, nowMs: number): Promise<Use | undefined>
 
-  /** Leases one ready copy, whichever version it is. Undefined: it is no longer ready. */
+  /** Leases one ready copy, of any version. Undefined: it is no longer ready. */
   leaseCopy(request: CopyLeaseRequest, nowMs: number): Promise<string | undefined>
 
   /**
-   * Joins the staging of a dataset (or of a stripe of it) on a node, or begins it. At most one staging of the same
-   * exists.
-   * The use lease is added whatever the outcome, so that nothing evicts the copy between publish and use.
+   * Joins the staging of a dataset (or of a stripe of it) on a node, or begins it. At most one such staging exists.
+   * Adds the use lease in every case, so that nothing evicts the copy between publish and use.
    */
   joinOrReserve(request: JoinRequest, nowMs: number): Promise<Joined>
 
   /**
-   * Admits a listed source, or refuses it. On `admit` the plan's victims become `evicting` and the copy
-   * `staging` with its bytes charged. `lost`: the stage lease is gone, somebody took over.
-   * `same-version`: this version is ready on the node already; the use leases moved to it, the reserved copy is gone.
+   * Admits a listed source, or refuses it. On `admit` the plan's victims become `evicting` and the copy `staging` with
+   * its bytes charged. `lost`: the stage lease is gone, another stager took over. `same-version`: this version is
+   * already ready on the node; the use leases moved to it, the reserved copy is gone.
    */
   admit(
     request: AdmitRequest,
@@ -118,8 +117,8 @@ export interface RecordStore {
   >
 
   /**
-   * Charges a ready copy for what lies beside its files, too, or refuses, as `admit` does; it must be leased, or it may
-   * be a victim itself. `gone`: it is not ready any more.
+   * Charges a ready copy also for what lies beside its files, or refuses, as `admit` does. The copy must be leased, or
+   * it may be a victim itself. `gone`: it is no longer ready.
    */
   chargeCopy(
     request: ChargeRequest,
@@ -127,27 +126,26 @@ export interface RecordStore {
     nowMs: number,
   ): Promise<Admission | { readonly outcome: 'gone' }>
 
-  /** Notes how much is written and renews the stage lease. False: the lease is gone, stop writing. */
+  /** Records the bytes written and renews the stage lease. False: the lease is gone, stop writing. */
   reportProgress(progress: StagingProgress, nowMs: number): Promise<boolean>
 
   /** The files have their final name: the copy is ready and its stage lease ends. False: the lease is gone. */
   markReady(published: PublishedCopy, nowMs: number): Promise<boolean>
 
   /**
-   * Ends the caller's staging. With `forget`, the copy and its leases go (its files must be gone already);
-   * else it stays as abandoned staging, resumable and, without leases, evictable. `useLeaseId` is released in both
-   * cases; null = the task goes on.
-   * A failure is kept in the history: those who wait for this copy report it.
+   * Ends the caller's staging. With `forget`, removes the copy and its leases (its files must be gone already);
+   * otherwise it stays as an abandoned staging, resumable and, without leases, evictable. Releases `useLeaseId` in both
+   * cases; null = the task continues. Keeps a failure in the history: those who wait for this copy report it.
    */
   endStaging(ended: EndedStaging, nowMs: number): Promise<void>
 
-  /** Marks the copies of a plan `evicting`. The plan is made inside the transaction; its result is returned. */
+  /** Marks a plan's copies `evicting`. Makes the plan inside the transaction and returns it. */
   beginEviction(
     request: EvictionRequest,
     decide: (copies: readonly CopyUse[]) => EvictionPlan,
     nowMs: number,
   ): Promise<EvictionPlan>
-  /** The files of an `evicting` copy are gone: removes its row and leases. False: it was gone already. */
+  /** The files of an `evicting` copy are gone: removes its row and leases. False: it was already gone. */
   finishEviction(copyId: string, nowMs: number): Promise<boolean>
 
   /** Ends the use leases of a task. Returns how many there were. */
@@ -155,24 +153,24 @@ export interface RecordStore {
   /** Moves the expiry of a lease. False: it no longer exists. */
   renewLease(leaseId: string, expiresAtMs: number | null, nowMs: number): Promise<boolean>
   /**
-   * Gives a lease to another holder, who keeps it from now on; one that this holder had for the same task and
-   * purpose on the copy ends. False: it no longer exists.
+   * Transfers a lease to another holder; ends one that this holder had on the copy for the same task and purpose.
+   * False: it no longer exists.
    */
   handOverLease(leaseId: string, holder: LeaseHolder, nowMs: number): Promise<boolean>
-  /** Ends leases whose holders were found dead, and all that have expired. Returns those ended. */
+  /** Ends leases with dead holders, and expired ones. Returns them. */
   expireLeases(dead: readonly DeadLease[], nowMs: number): Promise<readonly Lease[]>
 
-  /** Locks (or, with null, unlocks) every copy that matches. Returns the copies as they are now. */
+  /** Locks (or, with null, unlocks) every matching copy. Returns the changed copies. */
   setLock(filter: CopyFilter, lock: CopyLock | null, nowMs: number): Promise<readonly Copy[]>
 
-  /** Adds a copy that was on disk before. False: its dataset has that version on the node, ready or being staged. */
+  /** Adds a copy that was already on disk. False: its dataset has that version on the node, ready or being staged. */
   addAdopted(copy: Copy, nowMs: number): Promise<boolean>
   /** Forgets ready copies whose files are gone from disk. Returns how many were still ready. */
   forgetCopies(copyIds: readonly string[], reason: string, nowMs: number): Promise<number>
 
   /**
-   * Gives the stripes of a version that lie on `from` another list of nodes: `to` takes the place of nodes that were
-   * lost. Stripes of the nodes that both lists have in the same place are changed; the rest is left. Returns them.
+   * Replaces the node list `from` of a version's stripes by `to`, which has new nodes in the places of lost ones. Changes
+   * only the stripes on nodes that have the same place in both lists. Returns them.
    */
   moveStripes(move: StripeMove, nowMs: number): Promise<readonly Copy[]>
 
@@ -180,35 +178,35 @@ export interface RecordStore {
   /** Newest first. */
   listEvents(filter: EventFilter): Promise<readonly RecordEvent[]>
   /**
-   * Forgets at most `limit` events older than `beforeMs`, oldest first, and gives some of the room that is free by then
-   * back to the file system. Returns how many it forgot.
+   * Forgets at most `limit` events older than `beforeMs`, oldest first, then returns some of the free space to the file
+   * system. Returns how many it forgot.
    */
   pruneEvents(beforeMs: number, limit: number): Promise<number>
 
-  /** Why the record takes no writes at present, as a sentence; undefined = it does. */
+  /** Why the record currently takes no writes, as a sentence; undefined = it does. */
   findHindrance(): Promise<string | undefined>
 
   close(): Promise<void>
 }
 
-/** Names of datasets, and how many there are in all. */
+/** Names of datasets, and their total number. */
 export interface NewestDatasets {
-  /** Those used last come first. */
+  /** Most recently used first. */
   readonly names: readonly string[]
   readonly total: number
 }
 
-/** Where a copy lies, in few words: for whoever looks whether 100,000 of them are still there. */
+/** The place of a copy, kept small: for checking whether 100,000 of them still exist. */
 export interface CopyPlace extends Pick<Copy, 'dataset' | 'path'> {
-  /** Ready, staged by dsc, and read by no other node nor repaired. */
+  /** Ready, staged by dsc, and neither read by another node nor repaired. */
   readonly isPlain: boolean
 }
 
-/** How a wait for changes ends. */
+/** The conditions that end a wait for changes. */
 export interface ChangeWait {
-  /** After so long while changes cannot be heard of, ms. */
+  /** Maximum wait without notice of changes, ms. */
   readonly pollMs: number
-  /** After so long while they can, ms. */
+  /** Maximum wait with notice of changes, ms. */
   readonly atMostMs: number
   /** Only changes that may concern this copy. Default: any. */
   readonly about?: { readonly node: string; readonly copyId: string }

@@ -8,7 +8,7 @@ import type { RecordStore } from './record-store.js'
 const NODES = ['node-a', 'node-b', 'node-c']
 const FIRST: Stripe = { index: 0, nodes: NODES }
 
-/** What every record adapter must do with stripes: copies beside a whole one, told apart by place and nodes. */
+/** Rules of every record adapter for stripes: copies beside a whole one, distinguished by place and nodes. */
 export function recordStripesContract(engine: string, open: OpenRecord): void {
   const contract = contractTest(engine, open)
   const add = (record: RecordStore, copyId: string, stripe?: Stripe, version = 'v1', node = 'node-a') =>
@@ -78,7 +78,7 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
     const whole = await record.joinOrReserve(joinRequest('flowers', 'two'), NOW_MS)
     assert.ok(stripe.outcome === 'stage' && whole.outcome === 'stage')
     await add(record, 'ready', FIRST)
-    // What was listed is of another stripe's copy only: the whole goes on.
+    // The listing concerns only the copy of another stripe: the whole one continues.
     assert.equal((await admit(record, whole.copy.copyId, whole.stageLeaseId)).outcome, 'admit')
     const twin = await admit(record, stripe.copy.copyId, stripe.stageLeaseId)
     assert.ok(twin.outcome === 'same-version')

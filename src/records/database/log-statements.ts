@@ -2,8 +2,8 @@ import { formatElapsed, log } from '../../log/log.js'
 import type { SqlDatabase, SqlReader, SqlTransaction } from './sql-database.js'
 
 /**
- * The same database, which logs each statement with its time. Values are left out: among them are keys of the gateway
- * and URLs as users wrote them.
+ * Wraps a database to log each statement with its time. Values are left out: they include gateway keys and URLs as
+ * users wrote them.
  */
 export function logStatements(database: SqlDatabase): SqlDatabase {
   return {

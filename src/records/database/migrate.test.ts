@@ -15,7 +15,7 @@ import { schemaMigrations } from './schema.js'
 /** The schema of this dsc. */
 const PRESENT = SQLITE_MIGRATIONS
 const VERSIONS = [...PRESENT, 'next'].map((_, index) => index + 1)
-/** What a later dsc could do: a new column with a value for old rows, and a new table filled from an old one. */
+/** Changes that a later dsc could make: a new column with a value for old rows, and a table filled from an old one. */
 const NEXT = [
   `ALTER TABLE copies ADD COLUMN temperature TEXT NOT NULL DEFAULT 'warm'`,
   'CREATE TABLE last_tasks AS SELECT dataset, last_task FROM copies WHERE last_task IS NOT NULL',

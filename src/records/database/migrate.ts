@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import type { SqlTransaction } from './sql-database.js'
 
-/** Which version the open record has: 0 for a new one. */
+/** Reads the schema version of the open record: 0 for a new one. */
 async function readSchemaVersion(transaction: SqlTransaction): Promise<number> {
   await transaction.run('CREATE TABLE IF NOT EXISTS dsc_schema (version INTEGER NOT NULL)')
   const row = await transaction.get('SELECT max(version) AS version FROM dsc_schema')
@@ -9,8 +9,8 @@ async function readSchemaVersion(transaction: SqlTransaction): Promise<number> {
 }
 
 /**
- * Brings the record to the newest version this dsc knows, inside the caller's transaction.
- * Throws RECORD_NEWER when a newer dsc wrote it: its meaning is unknown, so it is not touched.
+ * Migrates the record to the newest version this dsc knows, inside the caller's transaction. Throws RECORD_NEWER, and
+ * changes nothing, if a newer dsc wrote it: its meaning is unknown.
  */
 export async function migrate(
   transaction: SqlTransaction,

@@ -7,14 +7,14 @@ import type { CachePolicy, DiskUsage } from '../../model/policy.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import type { SqlRow, SqlValue } from './sql-database.js'
 
-/** Columns of a CopyUse; needs the present (ms) twice as parameters. */
+/** Columns of a CopyUse; takes the current time (ms) twice as parameters. */
 export const COPY_USE_COLUMNS = `copies.*,
   (SELECT count(*) FROM leases l WHERE l.copy_id = copies.copy_id AND l.purpose <> 'stage'
     AND (l.expires_at_ms IS NULL OR l.expires_at_ms > ?)) AS reference_count,
   (SELECT count(*) FROM leases l WHERE l.copy_id = copies.copy_id AND l.purpose = 'stage'
     AND (l.expires_at_ms IS NULL OR l.expires_at_ms > ?)) AS stagers`
 
-/** A copy from a row of `copies`, with the definition of its dataset beside it. */
+/** A copy from a row of `copies` joined with the definition of its dataset. */
 export function toCopy(row: SqlRow): Copy {
   return toCopyOf(row, parseJson<Dataset | null>(row, 'source'))
 }
@@ -49,7 +49,7 @@ function toCopyOf(row: SqlRow, source: Dataset | null): Copy {
   }
 }
 
-/** Reads rows of many copies: those of one definition, on many nodes, share it in memory. */
+/** Reads rows of many copies; copies of one definition, on many nodes, share it in memory. */
 export function createCopyUseReader(): (row: SqlRow) => CopyUse {
   const sources = new Map<SqlValue, Dataset | null>()
   return (row) => {
@@ -163,7 +163,10 @@ function numberOrNull(row: SqlRow, column: string): number | null {
   return row[column] === null ? null : Number(row[column])
 }
 
-/** Null columns are JSON null. The record wrote it, so its shape is trusted; what somebody else wrote there is named. */
+/**
+ * Null columns are JSON null. The record wrote the value, so its shape is trusted; invalid JSON from elsewhere is
+ * named.
+ */
 export function parseJson<T>(row: SqlRow, column: string): T {
   const raw = String(row[column] ?? 'null')
   try {

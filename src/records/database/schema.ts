@@ -1,18 +1,18 @@
-/** What differs between the engines' dialects, filled into the one schema below. */
+/** The differences between the engines' dialects, filled into the one schema below. */
 interface SchemaDialect {
   /** Type of a text column that sorts by bytes. */
   readonly text: string
   /** Type of a 64-bit integer column. */
   readonly integer: string
-  /** Type and constraint of a key that counts up by itself. */
+  /** Type and constraint of an auto-incrementing key. */
   readonly sequenceKey: string
-  /** Expression for the present, Unix epoch in ms. */
+  /** Expression for the current time, Unix epoch in ms. */
   readonly nowMs: string
 }
 
 /**
- * The record's schema as a list of migrations: version n is reached by applying the first n.
- * Never change one that was released; append. `cache_record` is the seed's cache record file.
+ * The record's schema as a list of migrations: applying the first n gives version n. Never change a released migration;
+ * append. `cache_record` is the seed's cache record file.
  */
 export function schemaMigrations(dialect: SchemaDialect): readonly (readonly string[])[] {
   const { integer, text } = dialect
@@ -53,7 +53,7 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
       stripe ${text},
       CHECK (state NOT IN ('staging', 'ready') OR version IS NOT NULL)
     )`,
-    // A node may hold a version whole and any of its stripes at once.
+    // A node may hold a whole version and any of its stripes at once.
     `CREATE UNIQUE INDEX one_staging ON copies (dataset, node, (coalesce(stripe, '')))
       WHERE state IN ('reserved', 'staging')`,
     `CREATE UNIQUE INDEX one_ready ON copies (dataset, node, version, (coalesce(stripe, '')))
@@ -94,22 +94,22 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
             AND (expires_at_ms IS NULL OR expires_at_ms > ${dialect.nowMs}))
       FROM copies WHERE state = 'ready'`,
   ]
-  // Names of nodes belong to cache roots and machines.
+  // Ties a node's name to a cache root and a machine.
   const identities = [`ALTER TABLE nodes ADD COLUMN identity ${text}`]
-  // A whole copy tells of layouts whose last stripe was lost.
+  // A whole copy remembers layouts that lost their last stripe.
   const layouts = [`ALTER TABLE copies ADD COLUMN layouts ${text}`]
-  // A status of 100,000 copies and as many leases goes through them in these orders, page by page.
+  // The orders in which a status pages through 100,000 copies and as many leases.
   const order = [`CREATE INDEX copies_in_order ON copies (dataset, node, created_at_ms, copy_id)`]
   const leaseOrder = [`CREATE INDEX leases_in_order ON leases (created_at_ms, lease_id)`]
-  // The history of a node that was seldom heard of, and the one event of a failure, among ten million.
+  // Finds, among ten million events, the history of a rarely seen node and the one event of a failure.
   const findEvents = [
     `CREATE INDEX events_by_node ON events (node, sequence)`,
     `ALTER TABLE events ADD COLUMN failure_id ${text}`,
     `CREATE INDEX events_by_failure ON events (failure_id) WHERE failure_id IS NOT NULL`,
   ]
-  // Whom the task belongs to that used a copy last, a list in JSON.
+  // The parties of the task that last used a copy, as a JSON list.
   const parties = [`ALTER TABLE copies ADD COLUMN parties ${text}`]
-  // What a job used, among ten million events; the only ones that are asked for by task.
+  // Finds a job's uses among ten million events; only these events are queried by task.
   const findUses = [`CREATE INDEX events_of_uses ON events (task, sequence) WHERE kind = 'leased'`]
   return [first, identities, layouts, order, leaseOrder, findEvents, parties, findUses]
 }

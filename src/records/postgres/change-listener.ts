@@ -4,7 +4,7 @@ import { CHANGE_CHANNEL, EVERYTHING } from './change-teller.js'
 import { connectionSettings, readSession } from './connections.js'
 import type { ConnectionPlan } from './read-connection.js'
 
-/** Where listening was not possible, it is tried again after so long, ms; until then waiters look by themselves. */
+/** Interval between attempts to listen, ms; until one succeeds, waiters poll. */
 const TRY_AGAIN_MS = 30_000
 
 const HAS_ROOM = `SELECT sum(numbackends) * 2 <= current_setting('max_connections')::int AS has_room
@@ -13,13 +13,13 @@ const HAS_ROOM = `SELECT sum(numbackends) * 2 <= current_setting('max_connection
 interface Waiter {
   readonly hears: (change: string) => boolean
   readonly wake: () => void
-  /** The listening connection came or went: how long it may last now, ms from its beginning. */
+  /** The listening connection opened or closed: sets how long the wait may now last, ms from its beginning. */
   readonly limit: () => void
 }
 
 /**
- * Wakes whoever waits when the record changes. Listens on a connection of its own, made when somebody first waits.
- * Whoever waits is woken when it begins to listen, because what changed before that was not heard.
+ * Wakes waiters when the record changes. Listens on its own connection, made on the first wait. Waiters also wake when
+ * it begins to listen, because it heard nothing of earlier changes.
  */
 export class ChangeListener {
   readonly #plan: ConnectionPlan
@@ -34,7 +34,7 @@ export class ChangeListener {
     this.#plan = plan
   }
 
-  /** Resolves at the next change that matters, when the time is over, or when `signal` aborts; never rejects. */
+  /** Resolves at the next relevant change, when the time is over, or when `signal` aborts; never rejects. */
   wait({ pollMs, atMostMs, about, signal }: ChangeWait): Promise<void> {
     void this.#listen()
     return new Promise((resolve) => {
@@ -62,7 +62,7 @@ export class ChangeListener {
     })
   }
 
-  /** Wakes everybody, and listens no more. */
+  /** Wakes every waiter and stops listening. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#wake()
@@ -95,7 +95,7 @@ export class ChangeListener {
     }
   }
 
-  /** Wakes those whom the change concerns; absent: everybody. */
+  /** Wakes the waiters that a change concerns; without one, all of them. */
   #wake(change?: string): void {
     for (const waiter of [...this.#waiting]) if (change === undefined || waiter.hears(change)) waiter.wake()
   }
@@ -110,8 +110,8 @@ export class ChangeListener {
 }
 
 /**
- * Connects to the first server that answers. Undefined where nothing could be heard (a pooler gives every transaction
- * another session) or where half of the server's connections are taken: those who change something need the rest.
+ * Connects to the first server that answers. Undefined if notifications could not arrive (a pooler gives every
+ * transaction another session) or if half of the server's connections are taken: writers need the rest.
  */
 async function connectToListen(plan: ConnectionPlan): Promise<pg.Client | undefined> {
   for (const target of plan.targets) {
@@ -123,7 +123,7 @@ async function connectToListen(plan: ConnectionPlan): Promise<pg.Client | undefi
       const { rows } = await client.query<{ has_room: string }>(HAS_ROOM)
       if (!isPooled && !isStandby && rows[0]?.has_room === 't') return client
     } catch {
-      // The next one, or none.
+      // Try the next one, if any.
     }
     await client.end().catch(() => {})
   }

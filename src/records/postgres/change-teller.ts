@@ -3,30 +3,30 @@ import type { WriteScope } from '../database/sql-database.js'
 import type { Connections } from './connection.js'
 import { attempt } from './transaction-attempt.js'
 
-/** What was told means: anything may have changed. */
+/** A notification that anything may have changed. */
 export const EVERYTHING = ''
-/** Told on this channel: the node, copy or lease that changed, or `EVERYTHING`. */
+/** Channel of the notifications: each is the node, copy or lease that changed, or `EVERYTHING`. */
 export const CHANGE_CHANNEL = 'dsc_record'
 
-/** A process tells at most once in so long, ms. */
+/** Minimum interval between a process's notifications, ms. */
 const PAUSE_MS = 50
-/** More than so many things at once are told as `EVERYTHING`. */
+/** More changes than this at once are sent as `EVERYTHING`. */
 const MAX_THINGS = 50
 
 const NOTIFY = 'SELECT pg_notify($1, thing) FROM json_array_elements_text($2::json) AS thing'
 
-/** Tells those who listen what this process changed. */
+/** Notifies listeners of this process's changes. */
 interface ChangeTeller {
   /** Notes that a write of this scope was committed; returns at once. */
   readonly tell: (scope: WriteScope) => void
-  /** Resolves when all is told, or cannot be. */
+  /** Resolves when every notification is sent, or cannot be. */
   readonly close: () => Promise<void>
 }
 
 /**
- * Tells of changes after they are committed, several at once. PostgreSQL lets one transaction that notifies commit
- * at a time; within the changes themselves, each would hold up all others of the cluster until it is on disk. What
- * is not told because the process ends first, those who wait find when they look again.
+ * Sends notifications after the changes are committed, several at once. PostgreSQL commits one notifying transaction at
+ * a time; inside the changes themselves, each would block all others of the cluster until it is on disk. If the process
+ * ends before it notifies, waiters find the change at their next poll.
  */
 export function tellOfChanges(connections: Connections): ChangeTeller {
   const pending = new Set<string>()

@@ -6,7 +6,7 @@ const failure = (message: string, code?: string) => Object.assign(new Error(mess
 
 for (const { error, outcome } of [
   { error: failure('Connection terminated unexpectedly'), outcome: 'lost' },
-  { error: failure('timeout exceeded when trying to connect'), outcome: 'lost' }, // of the pool, under load
+  { error: failure('timeout exceeded when trying to connect'), outcome: 'lost' }, // from the pool, under load
   { error: failure('timeout expired'), outcome: 'lost' },
   { error: failure('connect', 'ECONNREFUSED'), outcome: 'lost' },
   { error: failure('deadlock detected', '40P01'), outcome: 'conflict' },

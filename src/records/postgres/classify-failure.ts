@@ -1,16 +1,16 @@
 import { DscError } from '../../failure/dsc-error.js'
 
 /**
- * What a failed statement means. `conflict`: another transaction was first, repeat. `lost`: the server or the way
- * to it is gone, it may come back. `failed`: repeating would not help.
+ * Classifies a failed statement. `conflict`: another transaction came first, retry. `lost`: the server or the route to
+ * it is gone, it may come back. `failed`: retrying would not help.
  */
 export function classifyFailure(error: unknown): 'conflict' | 'lost' | 'failed' {
   const code = codeOf(error)
   if (CONFLICTS.has(code)) return 'conflict'
   if (LOST.has(code) || /^08/.test(code)) return 'lost'
-  // Another dsc has changed the schema: a new connection plans its statements anew.
+  // Another dsc changed the schema: a new connection plans its statements again.
   if (code === '0A000' && error instanceof Error && /cached plan/.test(error.message)) return 'lost'
-  // pg reports a connection that broke without a code.
+  // pg reports a broken connection without a code.
   if (error instanceof Error && code === '' && LOST_MESSAGE.test(error.message)) return 'lost'
   return 'failed'
 }
@@ -19,16 +19,16 @@ export function classifyFailure(error: unknown): 'conflict' | 'lost' | 'failed' 
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '23505'])
 
 /**
- * Shutdown, crash and start of the server, its limits of connections and time (a stopped process may hold a lock
- * until its own limit), and the network's own.
+ * Shutdown, crash and start of the server, its connection and time limits (a stopped process may hold a lock until its
+ * own limit), and network errors.
  */
 const LOST: ReadonlySet<string> = new Set([
   ...['57P01', '57P02', '57P03', '57P05', '53300', '25006', '25P03', '55P03', '57014'],
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
-  ...['ENOENT'], // a Unix socket that is not there
+  ...['ENOENT'], // a missing Unix socket
 ])
 
-/** Whether a server, or a pooler before it, has answered, if only to say that it cannot work now. */
+/** Whether a server, or a pooler in front of it, answered, even if only that it cannot work now. */
 export function isFromServer(error: unknown): boolean {
   return /^[0-9A-Z]{5}$/.test(codeOf(error))
 }
@@ -41,7 +41,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-/** What PostgreSQL itself could not do becomes a failure the user understands; the rest stays as it is. */
+/** Turns a failure of PostgreSQL itself into one the user understands; returns any other error unchanged. */
 export function explainFailure(error: unknown, location: string): unknown {
   if (error instanceof DscError || !(error instanceof Error)) return error
   const code = codeOf(error)

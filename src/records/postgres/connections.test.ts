@@ -10,7 +10,7 @@ test('a server without TLS that goes away before it is asked again is one that w
     socket.on('error', () => {})
     socket.once('data', () => {
       server.close()
-      socket.end('N') // as PostgreSQL says that it has no TLS
+      socket.end('N') // PostgreSQL's answer when it has no TLS
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

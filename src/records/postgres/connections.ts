@@ -16,20 +16,20 @@ import {
 import type { ConnectionPlan, ServerTarget } from './read-connection.js'
 import type { ServerClock } from './server-clock.js'
 
-/** Every wait for the server ends: nothing of the record takes so long. */
+/** Every wait for the server ends: no statement of the record takes this long. */
 const QUERY_TIMEOUT_MS = 90_000
 const CONNECT_TIMEOUT_MS = 5000
-/** A connection that nobody uses is given up soon: servers have few. */
+/** Idle connections close soon: servers have few. */
 const IDLE_MS = 2000
 
-/** Asks a new connection of the driver what it leads to. */
+/** Asks a new connection of the driver about its session. */
 export async function readSession(client: pg.Client | pg.PoolClient): Promise<Session> {
   const { rows } = await client.query<SqlRow>(ASK_SESSION)
   const claimedPid = (client as unknown as { readonly processID: number | null }).processID
   return toSession(rows, claimedPid)
 }
 
-/** Opens up to `most` connections, each when it is first needed, to the first server of the plan that is right. */
+/** Opens up to `most` connections, each on first use, to the first suitable server of the plan. */
 export function openConnections(plan: ConnectionPlan, most: number, clock: ServerClock): Connections {
   return connectInOrder(
     plan.targets.map((target) => new ServerPool(plan, target, most)),
@@ -37,7 +37,7 @@ export function openConnections(plan: ConnectionPlan, most: number, clock: Serve
   )
 }
 
-/** The connections to one server in one way. */
+/** Connections to one server over one way. */
 class ServerPool implements Server {
   readonly #plan: ConnectionPlan
   readonly #pool: pg.Pool
@@ -51,7 +51,7 @@ class ServerPool implements Server {
       max: most,
       idleTimeoutMillis: IDLE_MS,
     })
-    // A server that goes away is noticed by whoever asks next.
+    // The next query notices a server that went away.
     this.#pool.on('error', () => {})
     this.#pool.on('connect', (client) => {
       client.on('error', () => {})
@@ -92,7 +92,7 @@ function createConnection(client: pg.PoolClient, { isPooled }: Session, clock: S
       return { rows, changes: rowCount ?? 0 }
     },
     begin: async (sql) => {
-      // Several statements in one message have several results, which the types do not know.
+      // Several statements in one message have several results, which the types omit.
       const results = (await send(() =>
         client.query<SqlRow>(sql),
       )) as unknown as readonly pg.QueryResult<SqlRow>[]
@@ -103,16 +103,16 @@ function createConnection(client: pg.PoolClient, { isPooled }: Session, clock: S
   }
 }
 
-/** The socket under a client, which its types do not show. */
+/** The socket under a client, which its types omit. */
 function streamOf(client: pg.PoolClient): Pick<Writable, 'cork' | 'uncork'> {
   return (client as unknown as { readonly connection: { readonly stream: Writable } }).connection.stream
 }
 
 const names = new Map<string, string>()
-/** The record has some sixty statements; lists of values make a few more of each. */
+/** The record has about sixty statements; lists of values make a few more of each. */
 const MAX_NAMES = 1000
 
-/** A statement with a name is parsed once per connection. Beyond `MAX_NAMES` there are no new ones. */
+/** PostgreSQL parses a named statement once per connection. Beyond `MAX_NAMES` statements stay unnamed. */
 function nameStatement(sql: string): string | undefined {
   const known = names.get(sql)
   if (known !== undefined || names.size >= MAX_NAMES) return known
@@ -121,7 +121,7 @@ function nameStatement(sql: string): string | undefined {
   return name
 }
 
-/** How a connection of the record is made. */
+/** The driver's settings for a connection of the record. */
 export function connectionSettings(plan: ConnectionPlan, target: ServerTarget): pg.ClientConfig {
   const { host, port, tls, password } = target
   return {
@@ -130,7 +130,7 @@ export function connectionSettings(plan: ConnectionPlan, target: ServerTarget): 
     ssl: tls ?? false,
     user: plan.user,
     database: plan.database,
-    // A function, so that the driver does not look for one itself.
+    // A function, so that the driver does not look for a password itself.
     password: () => password ?? '',
     application_name: plan.applicationName,
     ...(plan.options === undefined ? {} : { options: plan.options }),

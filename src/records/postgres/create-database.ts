@@ -18,45 +18,44 @@ import {
   tryWrite,
 } from './transaction-attempt.js'
 
-/** How long and over how many connections the server is asked. */
+/** Retry time, connections and callbacks for a server. */
 export interface PostgresOptions {
-  /** How long opening, and each transaction, tries to reach a server that is gone, ms, 0 or more. Default 60,000. */
+  /** How long opening, and each transaction, keeps retrying an unreachable server, ms, 0 or more. Default 60,000. */
   readonly patienceMs?: number
-  /** Most connections of this process, 1 to 100. Default 8. */
+  /** Maximum number of this process's connections, 1 to 100. Default 8. */
   readonly connections?: number
-  /** Called with the reason of every repeated attempt. */
+  /** Called with the reason of every retry. */
   readonly onRetry?: (reason: 'conflict' | 'lost') => void
   /** Called with a sentence for people when the server has not answered for two seconds. */
   readonly onAway?: ((sentence: string) => void) | undefined
 }
 
 const DEFAULT_PATIENCE_MS = 60_000
-/** A restart that takes no longer is not worth a word. */
+/** A shorter restart is not worth reporting. */
 const SILENT_MS = 2000
 const FIRST_PAUSE_MS = 20
 const MAX_PAUSE_MS = 1000
-/** Locks leave only deadlocks and keys inserted at once; a bug must not repeat for ever. */
+/** The locks leave only deadlocks and keys inserted at once as conflicts; a bug must not retry forever. */
 const MAX_CONFLICTS = 20
-/** One write in so many clears away what others left an hour ago. */
+/** Probability that a write also clears tokens that others left an hour ago. */
 const FORGET_CHANCE = 1 / 2000
 
-/** How a server is reached. */
+/** The ways to reach a server. */
 interface Ways {
   readonly location: string
   readonly clock: ServerClock
   readonly connections: Connections
-  /** Missing: changes are not heard of. */
+  /** Missing: no notice of changes. */
   readonly changes?: Pick<ChangeListener, 'wait' | 'close'>
 }
 
 /**
- * The record over connections to PostgreSQL, brought to the current schema.
+ * The record over connections to PostgreSQL, migrated to the current schema.
  *
- * Writers take turns per node, by advisory locks; those of different nodes run side by side. (SERIALIZABLE with
- * repetition was measured first: with rows as few as a cluster has, 85 % of the attempts of 16 clients conflicted.)
- * A transaction whose connection breaks is repeated on a new one until `patienceMs` is over; when it broke during
- * COMMIT, the server is asked whether it had committed, so nothing happens twice.
- * Rejects with RECORD_UNAVAILABLE or RECORD_NEWER.
+ * Writers take turns per node, by advisory locks; writers of different nodes run side by side. (SERIALIZABLE with
+ * retries was measured first: with as few rows as a cluster has, 85 % of the attempts of 16 clients conflicted.) A
+ * transaction whose connection breaks is retried on a new one for up to `patienceMs`. If it broke during COMMIT, dsc
+ * asks the server whether it committed, so nothing happens twice. Rejects with RECORD_UNAVAILABLE or RECORD_NEWER.
  */
 export async function createPostgresDatabase(
   { location, clock, connections, changes }: Ways,
@@ -105,7 +104,7 @@ export async function createPostgresDatabase(
 
 type Repeat = <T>(patienceMs: number, attempt: () => Promise<Attempt<T>>) => Promise<T>
 
-/** Repeats what failed for a passing reason: conflicts as long as it takes, lost connections for `patienceMs`. */
+/** Retries transient failures: conflicts as long as it takes, lost connections for `patienceMs`. */
 function createRepeater(
   connections: Connections,
   location: string,

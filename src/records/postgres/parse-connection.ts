@@ -1,10 +1,10 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 
-/** Settings by the names that libpq gives them in connection strings. */
+/** Settings, keyed by libpq's names in connection strings. */
 export type LibpqSettings = Readonly<Record<string, string>>
 
-/** The variables that libpq reads, and the settings they stand for. */
+/** The variables that libpq reads, with their settings. */
 const VARIABLES: LibpqSettings = {
   PGHOST: 'host',
   PGPORT: 'port',
@@ -25,7 +25,7 @@ const VARIABLES: LibpqSettings = {
 
 const DEFAULT_PORT = 5432
 
-/** Settings that stand in the environment. */
+/** Settings from the environment. */
 export function readVariables(environment: Readonly<Record<string, string | undefined>>): LibpqSettings {
   const given = Object.entries(VARIABLES).flatMap(([variable, setting]) => {
     const value = environment[variable]
@@ -35,8 +35,8 @@ export function readVariables(environment: Readonly<Record<string, string | unde
 }
 
 /**
- * Reads `postgres://user:password@host:port,host:port/database?setting=value` as libpq does; pg's own reader
- * refuses a list of hosts with ports. Throws CONFIG_INVALID, which never shows what stands before the last `@`.
+ * Parses `postgres://user:password@host:port,host:port/database?setting=value` as libpq does; pg's own parser refuses a
+ * list of hosts with ports. Throws CONFIG_INVALID, which never shows the text before the last `@`.
  */
 export function parsePostgresUrl(url: string): LibpqSettings {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(url)
@@ -117,7 +117,7 @@ export function findPassword(
   return undefined
 }
 
-/** Parts between colons; a backslash takes the meaning from the character after it. */
+/** Splits at colons; a backslash escapes the next character. */
 function splitEscaped(line: string): readonly string[] {
   const parts = ['']
   for (let index = 0; index < line.length; index++) {

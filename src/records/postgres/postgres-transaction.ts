@@ -2,18 +2,18 @@ import { BoundedMap } from '../../model/bounded-map.js'
 import type { SqlTransaction, SqlValue } from '../database/sql-database.js'
 import type { Connection, QueryResult } from './connection.js'
 
-/** Statements with `?` parameters; `settle` waits for all that were sent. */
+/** Statements with `?` parameters; `settle` waits for every sent statement. */
 interface PostgresTransaction extends SqlTransaction {
-  /** Rejects with what the first statement that failed was told; those after it were only told so. */
+  /** Rejects with the error of the first failed statement; later ones only repeat that it failed. */
   settle(): Promise<void>
 }
 
-/** Statements on a connection; `begun` is what began the transaction and may not be answered yet. */
+/** Statements on a connection; `begun` resolves when the transaction's first statements are answered. */
 export function createTransaction(connection: Connection, begun?: Promise<void>): PostgresTransaction {
   const sent: Promise<unknown>[] = []
   let settled = 0
   const note = <Answer>(answer: Promise<Answer>): Promise<Answer> => {
-    answer.catch(() => {}) // `settle` tells of it
+    answer.catch(() => {}) // `settle` reports it
     sent.push(answer)
     return answer
   }
@@ -41,10 +41,10 @@ export function createTransaction(connection: Connection, begun?: Promise<void>)
   }
 }
 
-/** The record has some forty statements; lists of values make a few more of each. */
+/** The record has about forty statements; lists of values make a few more of each. */
 const numbered = new BoundedMap<string, string>(1000)
 
-/** Writes the parameters `?` as PostgreSQL's `$1`, `$2`, …. A `?` inside quotes stays what it is. */
+/** Rewrites `?` parameters as PostgreSQL's `$1`, `$2`, …. A `?` inside quotes stays. */
 export function numberParameters(sql: string): string {
   return numbered.getOrMake(sql, () => {
     let count = 0

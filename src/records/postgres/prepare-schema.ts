@@ -4,14 +4,14 @@ import type { Connections } from './connection.js'
 import { createTransaction } from './postgres-transaction.js'
 import { type Attempt, attempt } from './transaction-attempt.js'
 
-/** Keeps two first-time users from making the schema at once; any number that nobody else uses. */
+/** Keeps two first-time users from creating the schema at once; any number that no other program uses. */
 const MIGRATION_LOCK = 7_237_251
 
 /** First number of the advisory locks of nodes; the second is a hash of the node's name. */
 const NODE_LOCKS = 7_237_252
 
 const MIGRATIONS = schemaMigrations({
-  // Byte order, as SQLite's: the order of names must not depend on the server's locale.
+  // Byte order, as SQLite's: name order must not depend on the server's locale.
   text: 'TEXT COLLATE "C"',
   integer: 'BIGINT',
   sequenceKey: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
@@ -33,12 +33,12 @@ const OWN_OBJECTS = `
       RETURN (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
     END $$`
 
-/** Whether the schema and what PostgreSQL has besides it are the newest. */
+/** Selects the schema version, or -1 without `dsc_begin`, PostgreSQL's addition to the schema. */
 const IS_THERE = `SELECT CASE WHEN to_regprocedure('dsc_begin(boolean, text, text)') IS NULL THEN -1
   ELSE (SELECT max(version) FROM dsc_schema) END AS version`
 const CLOCK = 'BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms'
 
-/** Brings the schema to the newest version; asks once, and only reads, when it is there already. */
+/** Migrates the schema to the newest version; if it is current, runs one read-only query. */
 export async function prepareSchema(connections: Connections, location: string): Promise<Attempt<undefined>> {
   return attempt(connections, async (connection) => {
     const [found] = await Promise.all([
@@ -55,7 +55,7 @@ export async function prepareSchema(connections: Connections, location: string):
   })
 }
 
-/** In an empty database there is no `dsc_schema`. */
+/** An empty database has no `dsc_schema`. */
 function expectUndefinedTable(error: unknown): undefined {
   if ((error as { readonly code?: string }).code !== '42P01') throw error
 }

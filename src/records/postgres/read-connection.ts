@@ -13,7 +13,7 @@ import {
   readVariables,
 } from './parse-connection.js'
 
-/** What a server must be; `any` takes the first that answers. */
+/** The required kind of server; `any` takes the first that answers. */
 type SessionKind = 'any' | 'read-write' | 'read-only' | 'primary' | 'standby'
 
 /** One way to reach a server. */
@@ -23,22 +23,22 @@ export interface ServerTarget extends HostPort {
   readonly password: string | undefined
 }
 
-/** How the record is reached: as libpq would, from URL, service file, environment and password file. */
+/** How to reach the record: as libpq would, from URL, service file, environment and password file. */
 export interface ConnectionPlan {
-  /** In the order in which they are tried. */
+  /** In the order of attempts. */
   readonly targets: readonly ServerTarget[]
   readonly user: string
   readonly database: string
   readonly applicationName: string
   readonly options: string | undefined
   readonly kind: SessionKind
-  /** Servers and database, without user and password: for messages. */
+  /** Servers and database for messages, without user and password. */
   readonly location: string
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads what decides about the connection. Throws CONFIG_INVALID, never with a secret in it. */
+/** Collects the settings of the connection. Throws CONFIG_INVALID, never with a secret in it. */
 export function readConnection(url: string, environment: Environment = process.env): ConnectionPlan {
   const home = environment.HOME || homedir()
   const given = { ...readVariables(environment), ...parsePostgresUrl(url) }
@@ -64,7 +64,7 @@ export function readConnection(url: string, environment: Environment = process.e
   }
 }
 
-/** The record is written to, so of several servers one must be found that takes writes. */
+/** dsc writes to the record, so of several servers it must find one that takes writes. */
 function readKind(raw: string | undefined, servers: number): SessionKind {
   const kinds: readonly string[] = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby']
   if (raw !== undefined && !kinds.includes(raw)) {
@@ -95,14 +95,14 @@ function readService(service: string, environment: Environment, home: string): L
   )
 }
 
-/** A file that others may read does not count, as for libpq. */
+/** Ignores a file that others may read, as libpq does. */
 function readPasswords(settings: LibpqSettings, home: string): string {
   const file = settings.passfile ?? join(home, '.pgpass')
   const found = statSync(file, { throwIfNoEntry: false })
   return found?.isFile() && (found.mode & 0o077) === 0 ? readOr(file, '') : ''
 }
 
-/** Ways to encrypt, the first one first; what libpq documents of `sslmode`. */
+/** Ways to encrypt, in order of preference, as libpq documents `sslmode`. */
 function encryptions(
   settings: LibpqSettings,
   { host }: HostPort,
@@ -122,7 +122,7 @@ function encryptions(
       return [undefined, unproven]
     case 'prefer':
       return [unproven, undefined]
-    case 'require': // with a root certificate it is verify-ca, says libpq
+    case 'require': // with a root certificate it means verify-ca, according to libpq
       return [ca === undefined ? unproven : byAuthority]
     case 'verify-ca':
     case 'verify-full':

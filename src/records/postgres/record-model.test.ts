@@ -3,10 +3,10 @@ import { type PostgresServer, startPostgresServer } from '../../testing/postgres
 import { recordModelContract } from '../contract/record-model.contract.js'
 import { openPostgresRecord } from './record-store.js'
 
-// A history takes some 100 round trips to the server; scripts ask for more by this variable.
+// A history takes about 100 round trips to the server; scripts raise the number with this variable.
 process.env.DSC_TEST_MODEL_RUNS ??= '15'
 
-/** Histories at once, each in a database of its own: enough to keep this process and the server busy. */
+/** Concurrent histories, each in its own database: enough to keep this process and the server busy. */
 const DATABASES = 4
 
 recordModelContract('PostgreSQL', async () => {

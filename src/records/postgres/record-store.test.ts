@@ -64,7 +64,7 @@ test('a waiter wakes when a copy changes, long before its time is over', async (
   const woken = record.waitForChange({ pollMs: 60_000, atMostMs: 60_000 }).then(() => {
     isAwake = true
   })
-  // The listener connects in the background, so the change is made again until it is heard.
+  // The listener connects in the background, so repeat the change until it hears one.
   for (let round = 0; !isAwake; round++) {
     await other.addAdopted(exampleCopy('flowers', { copyId: `id-${round}`, version: `v${round}` }), NOW_MS)
     await Promise.race([woken, new Promise((resolve) => setTimeout(resolve, 50))])
@@ -123,7 +123,7 @@ test('work goes on over restarts and crashes of the server, and nothing happens 
         reason: 'counted',
         detail: {},
       })
-      // Adopting a copy twice answers false: the caller must hear of the one time that it happened.
+      // Adopting a copy twice answers false: the caller must see that it happened exactly once.
       const copyId = `${name}-${round}`
       const copy = exampleCopy('flowers', { copyId, version: copyId })
       if (!(await record.addAdopted(copy, NOW_MS))) repeated.push(copyId)

@@ -3,7 +3,7 @@ import { createSqlRecordStore } from '../sql-record-store.js'
 import type { PostgresOptions } from './create-database.js'
 import { openPostgresDatabase } from './postgres-database.js'
 
-/** Opens the record in the PostgreSQL database `url` names: for any number of machines. */
+/** Opens the record in the PostgreSQL database at `url`, for any number of machines. */
 export async function openPostgresRecord(url: string, options: PostgresOptions = {}): Promise<RecordStore> {
   return createSqlRecordStore(await openPostgresDatabase(url, options))
 }

@@ -1,9 +1,9 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 
-/** No binding to a TLS channel. */
+/** No channel binding to TLS. */
 const HEADER = 'n,,'
 
-/** One proof of a password by SCRAM-SHA-256 (RFC 5802, 7677), in its three steps. */
+/** One password proof by SCRAM-SHA-256 (RFC 5802, 7677), in its three steps. */
 export class Scram {
   readonly #password: string
   readonly #nonce = randomBytes(18).toString('base64')
@@ -19,7 +19,7 @@ export class Scram {
     return HEADER + this.#first
   }
 
-  /** Answers the server's salt with the proof. Throws where the server did not take up this exchange. */
+  /** Answers the server's salt with the proof. Throws if the server's nonce does not continue this exchange. */
   prove(challenge: string): string {
     const [, nonce = '', salt = '', rounds = ''] = /^r=([^,]+),s=([^,]+),i=(\d+)/.exec(challenge) ?? []
     if (!nonce.startsWith(this.#nonce) || nonce === this.#nonce)
@@ -40,7 +40,9 @@ export class Scram {
     this.requireFinished()
   }
 
-  /** Throws unless the server has proven itself: one that lets everybody in must not pass for the one that is meant. */
+  /**
+   * Throws unless the server has proven itself: a server that accepts any client must not pass for the intended one.
+   */
   requireFinished(): void {
     if (!this.#isFinished) throw new Error('SCRAM: the server did not prove itself')
   }

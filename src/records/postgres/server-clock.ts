@@ -1,15 +1,15 @@
-/** The server's clock, which all nodes share however wrong their own are. */
+/** The server's clock, shared by all nodes however wrong their own clocks are. */
 export interface ServerClock {
-  /** Unix epoch, ms, as the server would say now. */
+  /** The server's current time, Unix epoch in ms. */
   readonly nowMs: () => number
-  /** Notes that the server just said `serverMs`. */
+  /** Notes that the server just reported `serverMs`. */
   readonly set: (serverMs: number) => void
 }
 
-/** Runs evenly whatever happens to the clock. (The first look at `performance` loads modules for 2 ms.) */
+/** Runs evenly even when the system clock is changed. (The first use of `performance` loads modules for 2 ms.) */
 const elapsedMs = () => process.uptime() * 1000
 
-/** A clock that runs on from what the server said last; before that it is this machine's. */
+/** A clock that runs on from the server's last report; before the first report it is this machine's. */
 export function createServerClock(): ServerClock {
   let aheadMs = Date.now() - elapsedMs()
   return {

@@ -6,8 +6,8 @@ import { createServerClock } from './server-clock.js'
 import { openOneConnection } from './wire-connection.js'
 
 /**
- * Opens the record in PostgreSQL over one connection and without the driver, for a call that takes milliseconds: what
- * is not as usual fails at once, and changes are not heard of.
+ * Opens the record in PostgreSQL over one connection and without the driver, for a call that takes milliseconds:
+ * anything unusual fails at once, and there is no notice of changes.
  */
 export async function openShortRecord(url: string): Promise<RecordStore> {
   const plan = readConnection(url)

@@ -5,8 +5,8 @@ import type { Connection, Connections } from './connection.js'
 import { createTransaction } from './postgres-transaction.js'
 
 /**
- * How one attempt ended. `lost`: the connection broke; with `unsure`, during COMMIT, so that only the server
- * knows whether `value` counts.
+ * The outcome of one attempt. `lost`: the connection broke; with `unsure`, during COMMIT, so that only the server knows
+ * whether `value` counts.
  */
 export type Attempt<T> =
   | { readonly outcome: 'done'; readonly value: T }
@@ -19,11 +19,10 @@ export type Attempt<T> =
   | { readonly outcome: 'failed'; readonly error: unknown }
 
 /**
- * Runs `work` in one transaction while no other writer of the same scope runs. READ COMMITTED, so that statements
- * after the lock see what those before it committed. A durable
- * one leaves a token in `dsc_outcomes`, by which `findOutcome` knows it again. (Transaction ids would not do: after
- * a crash the server gives those of lost transactions to others.) Quick writes may be repeated: each sets values,
- * and the worst that can happen is a second line in the history.
+ * Runs `work` in one transaction while no other writer of the same scope runs. READ COMMITTED, so that statements after
+ * the lock see the commits before it. A durable one leaves a token in `dsc_outcomes`, by which `findOutcome` recognizes
+ * it. (Transaction ids would not do: after a crash the server reuses those of lost transactions.) Quick writes may be
+ * repeated: each sets values, and the worst effect is a duplicate line in the history.
  */
 export async function tryWrite<T>(
   connections: Connections,
@@ -44,9 +43,9 @@ export async function tryWrite<T>(
 }
 
 /**
- * Begins a transaction by the function `dsc_begin`, which takes the locks of the scope: `all` waits for every scope
- * and holds up every scope; nodes hold up only their own. A copy never changes its node, so that may be looked up
- * before the lock is held.
+ * Begins a transaction with the function `dsc_begin`, which takes the locks of the scope: `all` waits for and blocks
+ * every scope; a node blocks only itself. A copy never changes its node, so its node can be looked up before the lock
+ * is held.
  */
 function formatBegin(scope: WriteScope, token: string | undefined): string {
   const node = formatNode(scope)
@@ -54,7 +53,7 @@ function formatBegin(scope: WriteScope, token: string | undefined): string {
   return `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT dsc_begin(${scope === 'all'}, ${node}, ${left}) AS now_ms`
 }
 
-/** An SQL expression for the node that the scope is on; NULL = none. */
+/** An SQL expression for the node of the scope; NULL if it has none. */
 function formatNode(scope: WriteScope): string {
   if (scope === 'rows' || scope === 'all') return 'NULL'
   if ('node' in scope) return quoteText(scope.node)
@@ -63,7 +62,7 @@ function formatNode(scope: WriteScope): string {
     WHERE lease_id = ${quoteText(scope.leaseId)})`
 }
 
-/** A text as a literal of SQL, whatever `standard_conforming_strings` says. */
+/** Quotes a text as an SQL literal, under any setting of `standard_conforming_strings`. */
 function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`
   return text.includes('\\') ? ` E${quoted}` : quoted
@@ -85,7 +84,7 @@ export async function tryRead<T>(
   })
 }
 
-/** Runs one statement that changes nothing; the client's own time limit ends it if need be. */
+/** Runs one read-only statement; the client's own time limit ends it if necessary. */
 export async function tryStatement(
   connections: Connections,
   sql: string,
@@ -94,7 +93,7 @@ export async function tryStatement(
   return attempt(connections, (connection) => createTransaction(connection).all(sql, parameters))
 }
 
-/** Runs `body` on a connection and says how that ended; the connection is usable or gone afterwards. */
+/** Runs `body` on a connection and returns the outcome; afterwards the connection is usable or closed. */
 export async function attempt<T>(
   connections: Connections,
   body: (
@@ -123,8 +122,8 @@ export async function attempt<T>(
 }
 
 /**
- * Finds out whether the transaction with this token committed. Tries to leave the same token: that waits for the
- * transaction if it is still under way, fails if it committed, and if it succeeds keeps it from ever committing.
+ * Finds out whether the transaction with this token committed, by trying to leave the same token: that waits for the
+ * transaction if it is still running, fails if it committed, and otherwise keeps it from ever committing.
  */
 export async function findOutcome(
   connections: Connections,
@@ -139,7 +138,7 @@ export async function findOutcome(
   })
 }
 
-/** Forgets tokens that nobody can ask for any more. */
+/** Deletes tokens that no attempt can look up any more. */
 export async function forgetOldOutcomes(connections: Connections): Promise<Attempt<undefined>> {
   return attempt(connections, async (connection) => {
     await connection.query(`DELETE FROM dsc_outcomes WHERE left_at < now() - interval '1 hour'`)

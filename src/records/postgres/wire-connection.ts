@@ -30,15 +30,15 @@ import {
 const CONNECT_TIMEOUT_MS = 5000
 const ANSWER_TIMEOUT_MS = 90_000
 const TLS_ANSWER_BYTES = 1
-/** The only mechanism that is spoken here; without TLS servers offer no other. */
+/** The only mechanism supported here; without TLS, servers offer no other. */
 const MECHANISM = 'SCRAM-SHA-256'
-/** What a server may ask for, by its number. */
+/** Authentication requests of a server, by number. */
 const AUTHENTICATION = { isDone: 0, sasl: 10, saslContinue: 11, saslFinal: 12 }
 
 /**
- * One connection at a time to the first server of the plan that is right, without the driver, for calls that are over
- * in milliseconds: loading and setting up the driver takes 15 of them. Whoever takes the connection has it alone.
- * Servers that ask for the password in another way than SCRAM are refused.
+ * One connection at a time to the first suitable server of the plan, without the driver, for calls that take
+ * milliseconds: loading and setting up the driver takes 15 of them. The caller that takes the connection has it
+ * exclusively. Servers that ask for the password by another mechanism than SCRAM are refused.
  */
 export function openOneConnection(plan: ConnectionPlan, clock: ServerClock): Connections {
   return connectInOrder(
@@ -100,19 +100,19 @@ class OneConnection implements Server {
   }
 }
 
-/** Somebody who waits for the server to be ready for the next query. */
+/** A query that waits for its answer. */
 interface Waiter {
   readonly reader: AnswerReader
   readonly resolve: (result: QueryResult) => void
   readonly reject: (error: unknown) => void
 }
 
-/** A socket on which PostgreSQL's protocol is spoken; queries are sent at once and answered in order. */
+/** A socket that speaks PostgreSQL's protocol; queries are sent at once and answered in order. */
 class Wire {
   readonly #socket: Socket
   readonly #messages = readServerMessages((message) => this.#hear(message))
   readonly #waiting: Waiter[] = []
-  /** While the connection is being made. */
+  /** Handles messages while the connection is being set up. */
   #greeter: ((message: Message) => void) | undefined
   #failure: Error | undefined
 
@@ -148,13 +148,13 @@ class Wire {
       if (this.#failure) return reject(this.#failure)
       this.#waiting.push({ reader: new AnswerReader(), resolve, reject })
       const stream = this.#socket
-      stream.cork() // what one turn of the event loop asks goes in one packet
+      stream.cork() // queries of one turn of the event loop share a packet
       process.nextTick(() => stream.uncork())
       stream.write(parameters.length > 0 ? formatQuery(sql, parameters) : formatSimpleQuery(sql))
     })
   }
 
-  /** Says goodbye behind what was asked, which the server still does. */
+  /** Says goodbye after the pending queries, which the server still answers. */
   end(): void {
     this.#socket.end(FAREWELL)
   }
@@ -164,15 +164,15 @@ class Wire {
   }
 
   /**
-   * Resolves when this side has said all that it has to: queries may follow at once, and are answered where the server
-   * is content, too. Asking for what proves a password is loaded while the server gets ready.
+   * Resolves when this side has sent its last message of the handshake: queries may follow at once, and are answered if
+   * the server accepts. The code that answers password requests loads while the server gets ready.
    */
   #introduce({ user, database, applicationName, options }: ConnectionPlan, { password }: ServerTarget) {
     return new Promise<void>((resolve, reject) => {
       this.#waiting.push({ reader: new AnswerReader(), resolve: () => resolve(), reject })
       this.#socket.write(formatStartup({ user, database, application_name: applicationName, options }))
       const scram = password === undefined ? undefined : loadScram(password)
-      scram?.catch(() => {}) // told to whoever needs it
+      scram?.catch(() => {}) // reported to the code that needs it
       const fail = (error: unknown) => {
         this.#fail(error as Error)
         this.#socket.destroy()
@@ -192,7 +192,7 @@ class Wire {
           prove(body).catch(fail)
           return
         }
-        // At once: in the same packet the server may answer what was asked behind the proof.
+        // At once: the server may answer, in the same packet, the queries sent behind the proof.
         try {
           if (request === AUTHENTICATION.saslFinal) proving?.finish(body.toString('utf8', 4))
           else {
@@ -217,7 +217,7 @@ class Wire {
       }
     } else if (this.#greeter) this.#greeter(message)
     else if (this.#waiting.length > 0) this.#waiting[0]!.reader.add(message)
-    else if (message.kind === 'E') this.#fail(readFailure(message.body)) // the server goes away
+    else if (message.kind === 'E') this.#fail(readFailure(message.body)) // the server is going away
   }
 
   #fail(error: Error): void {
@@ -231,7 +231,7 @@ async function loadScram(password: string): Promise<Scram> {
   return new Scram(password)
 }
 
-/** What a request for authentication is answered, and whether this side has nothing more to say then. */
+/** Answers a request for authentication, and says whether this side then has nothing more to send. */
 function answerRequest(
   body: Buffer,
   scram: Scram | undefined,
@@ -247,7 +247,7 @@ function answerRequest(
   return { message: formatSasl(scram.begin(), MECHANISM), isLast: false }
 }
 
-/** A socket to the server, encrypted where the target is. A target that may do without goes on without. */
+/** Opens a socket to the server, encrypted if the target is. A target that allows it continues unencrypted. */
 async function reach(plan: ConnectionPlan, target: ServerTarget): Promise<Socket> {
   const { host, port, tls } = target
   const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port })

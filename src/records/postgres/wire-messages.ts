@@ -2,12 +2,12 @@ import { collectPayload, LengthPrefixedReader, type MessageShape } from '../../f
 import type { SqlRow, SqlValue } from '../database/sql-database.js'
 import { type QueryResult, readValue } from './connection.js'
 
-/** PostgreSQL's protocol, version 3.0 (its documentation, "Message Formats"): what one connection says and hears. */
+/** PostgreSQL's protocol, version 3.0 (its documentation, "Message Formats"): the messages of one connection. */
 const PROTOCOL = 196_608
 const TLS_REQUEST = 80_877_103
 const LENGTH_BYTES = 4
 
-/** A message that the server sent: its letter, and what stands behind its length. */
+/** A message from the server: its letter, and the body after its length. */
 export interface Message {
   readonly kind: string
   readonly body: Buffer
@@ -39,7 +39,7 @@ export function formatSimpleQuery(sql: string): Buffer {
   return withLength('Q', text(sql))
 }
 
-/** One statement with parameters: parsed, run, and its rows asked for, without waiting in between. */
+/** One statement with parameters: parses it, runs it and requests its rows, without waiting in between. */
 export function formatQuery(sql: string, parameters: readonly SqlValue[]): Buffer {
   const none = Buffer.alloc(2)
   const values = parameters.flatMap((value) => {
@@ -67,10 +67,10 @@ const SHAPE: MessageShape<string> = {
     payloadBytes: start.readInt32BE(1) - LENGTH_BYTES,
   }),
 }
-/** PostgreSQL itself makes no larger message: 1 GiB. */
+/** PostgreSQL itself sends no message larger than 1 GiB. */
 const MAX_MESSAGE_BYTES = 2 ** 30
 
-/** Reads messages as their bytes are pushed. */
+/** Parses messages from bytes as they are pushed. */
 export function readServerMessages(onMessage: (message: Message) => void): LengthPrefixedReader<string> {
   return new LengthPrefixedReader(SHAPE, (kind, bytes) => {
     if (!(bytes >= 0 && bytes <= MAX_MESSAGE_BYTES)) throw new Error(`a message of ${bytes} bytes`)
@@ -83,7 +83,7 @@ interface Column {
   readonly oid: number
 }
 
-/** Makes the answer to one query of its messages; of several statements, the last one's rows count. */
+/** Builds the answer to one query from its messages; of several statements, the last one's rows count. */
 export class AnswerReader {
   #columns: readonly Column[] = []
   #rows: SqlRow[] = []
@@ -101,14 +101,14 @@ export class AnswerReader {
     }
   }
 
-  /** Throws what the server said where it failed. */
+  /** Throws the server's error if the query failed. */
   finish(): QueryResult {
     if (this.#failure) throw this.#failure
     return this.#result
   }
 }
 
-/** A failure as the driver would tell it: the message, and the code of PostgreSQL. */
+/** Formats a failure as the driver would: the message and PostgreSQL's code. */
 export function readFailure(body: Buffer): Error {
   const fields = new Map(
     body

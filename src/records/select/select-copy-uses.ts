@@ -8,7 +8,7 @@ interface SameNode {
   readonly sameNodeAs?: string
 }
 
-/** Copies that match, with their uses at `nowMs`, ordered by dataset, node, creation. */
+/** Matching copies, with their uses at `nowMs`, ordered by dataset, node, creation. */
 export async function selectCopyUses(
   reader: SqlReader,
   filter: CopyFilter & SameNode,
@@ -23,7 +23,7 @@ export async function selectCopyUses(
   )
 }
 
-/** The part of a statement that chooses copies, with its parameters. */
+/** The WHERE clause of a copy filter, with its parameters. */
 export function copyConditions(filter: CopyFilter & SameNode): {
   where: string
   parameters: readonly SqlValue[]

@@ -3,7 +3,7 @@ import type { EventFilter } from '../contract/record-requests.js'
 import { toEvent } from '../database/row-mapping.js'
 import type { SqlReader, SqlValue } from '../database/sql-database.js'
 
-/** Lines of the history that match, newest first. */
+/** Matching lines of the history, newest first. */
 export async function selectEvents(reader: SqlReader, filter: EventFilter): Promise<readonly RecordEvent[]> {
   const given: [string, readonly SqlValue[]][] = []
   if (filter.dataset !== undefined) given.push(['dataset = ?', [filter.dataset]])

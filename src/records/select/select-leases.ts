@@ -7,7 +7,7 @@ import type { SqlReader, SqlRow, SqlValue } from '../database/sql-database.js'
 export const SELECT_LEASES =
   'SELECT leases.*, copies.dataset, copies.node FROM leases JOIN copies ON copies.copy_id = leases.copy_id'
 
-/** Leases that match, oldest first. */
+/** Matching leases, oldest first. */
 export async function selectLeases(
   reader: SqlReader,
   filter: LeaseFilter & ReleaseFilter,
@@ -20,7 +20,7 @@ export async function selectLeases(
   }))
 }
 
-/** Their rows, oldest first. */
+/** Rows of the matching leases, oldest first. */
 export async function selectLeaseRows(
   reader: SqlReader,
   filter: LeaseFilter & ReleaseFilter,

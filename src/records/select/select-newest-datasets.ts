@@ -3,7 +3,7 @@ import type { NewestDatasets } from '../contract/record-store.js'
 import type { SqlReader } from '../database/sql-database.js'
 import { copyConditions } from './select-copy-uses.js'
 
-/** The datasets whose copies, of those that match, were used last; at most `limit`. */
+/** The most recently used datasets of the matching copies; at most `limit`. */
 export async function selectNewestDatasets(
   reader: SqlReader,
   filter: Pick<CopyFilter, 'dataset' | 'node'>,

@@ -1,7 +1,7 @@
 import type { CopyPlace } from '../contract/record-store.js'
 import type { SqlReader, SqlRow } from '../database/sql-database.js'
 
-/** Where the copies of a node lie. */
+/** Places of a node's copies. */
 export function selectPlaces(reader: SqlReader, node: string): Promise<readonly CopyPlace[]> {
   return reader.map(
     `SELECT dataset, path, CASE WHEN state = 'ready' AND origin <> 'local' AND copy_id NOT IN

@@ -8,14 +8,14 @@ import { copyConditions } from './select-copy-uses.js'
 const LIVE = '(expires_at_ms IS NULL OR expires_at_ms > ?)'
 const UNWRITTEN = 'CASE WHEN charged_bytes > written_bytes THEN charged_bytes - written_bytes ELSE 0 END'
 
-/** What the copies that match come to at `nowMs`, in sums: `sumUpCopies` of them, counted where they are. */
+/** Sums the matching copies at `nowMs`: the result of `sumUpCopies`, computed in the database. */
 export async function sumCopiesInRecord(
   reader: SqlReader,
   filter: Pick<CopyFilter, 'dataset' | 'node'>,
   nowMs: number,
 ): Promise<readonly CopySum[]> {
   const { where, parameters } = copyConditions(filter)
-  // Leases are few beside copies: they are gathered once instead of looked up for each.
+  // Leases are few beside copies: gather them once instead of looking them up for each copy.
   return reader.map(
     `SELECT node, state, parties, is_locked, has_source, is_striped, is_used, is_staged, count(*) AS copies,
       sum(charged_bytes) AS charged_bytes, sum(charged_inodes) AS charged_inodes, sum(unwritten_bytes) AS unwritten_bytes
@@ -33,7 +33,7 @@ export async function sumCopiesInRecord(
   )
 }
 
-/** Both engines know numbers, only one of them truth. */
+/** Both engines have numbers, only one has booleans. */
 function flag(condition: string): string {
   return `CASE WHEN ${condition} THEN 1 ELSE 0 END`
 }

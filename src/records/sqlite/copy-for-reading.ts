@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 
-/** A record that is written all the time is copied so often until two looks at it agree. */
+/** Maximum attempts to copy a busy record until two looks at it agree. */
 const MAX_TRIES = 5
 
-/** Whether this user may read the record, but not write it: SQLite's WAL mode needs to write even to read. */
+/** Whether this user can read the record but not write it: SQLite's WAL mode needs to write even to read. */
 export function isForReadingOnly(path: string): boolean {
   return (
     existsSync(path) &&
@@ -15,7 +15,7 @@ export function isForReadingOnly(path: string): boolean {
   )
 }
 
-/** Opens a private copy of the record as it is now; whoever writes to it is refused. */
+/** Opens a private snapshot of the record; writes are refused. */
 export function openCopyForReading(path: string): Database.Database {
   const folder = mkdtempSync(join(tmpdir(), 'dsc-record-'))
   try {
@@ -27,11 +27,11 @@ export function openCopyForReading(path: string): Database.Database {
       if (tries === MAX_TRIES || describe(path) === before) break
     }
     const connection = new Database(copy)
-    connection.pragma('journal_mode = DELETE') // takes in what the write-ahead log holds
+    connection.pragma('journal_mode = DELETE') // merges the write-ahead log
     connection.pragma('query_only = ON')
     return connection
   } finally {
-    rmSync(folder, { recursive: true }) // the open file lives on without a name
+    rmSync(folder, { recursive: true }) // the open file outlives its name
   }
 }
 

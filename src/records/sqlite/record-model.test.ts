@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { recordModelContract } from '../contract/record-model.contract.js'
 import { openSqliteRecord } from './record-store.js'
 
-/** Memory where there is some: 40 durable transactions per history would wait for the disk otherwise. */
+/** In memory where available: 40 durable transactions per history would wait for the disk otherwise. */
 const FAST_DIRECTORY = '/dev/shm'
 
 recordModelContract('SQLite', async () => {

@@ -8,16 +8,16 @@ export async function openSqliteRecord(path: string): Promise<RecordStore> {
   return createSqlRecordStore(await openSqliteDatabase(path))
 }
 
-/** Opens the record in `path` if it is there and needs no migration: then nothing is waited for. */
+/** Opens the record at `path` if it exists and needs no migration, and so without waiting. */
 export function openExistingSqliteRecord(path: string): RecordStore | undefined {
   const database = openCurrentSqliteDatabase(path)
   return database && createSqlRecordStore(database)
 }
 
 /**
- * Whether a process that ends now may leave the record in `path` open: SQLite takes that as it takes a kill. Closing
- * writes the journal into the record and deletes it, which waits for the disk three times, and twice more for the next
- * one's journal; on a nearly full disk it frees the room that the next one needs.
+ * Whether an exiting process may leave the record at `path` open: to SQLite that is like a kill. Closing writes the
+ * journal into the record and deletes it, which waits for the disk three times, and twice more for the next process's
+ * journal. On a nearly full disk it frees the space that the next process needs.
  */
 export function mayStayOpen(path: string): boolean {
   return !hasGivenUpReserve(path)

@@ -4,8 +4,8 @@ import { readFileSystemKind } from '../../platform/file-system-kind.js'
 import { makeFolder } from '../../platform/shared-folder.js'
 
 /**
- * Refuses a SQLite record on a file system that other machines may mount too: WAL needs shared memory and
- * working locks, and on NFS, Lustre and the like it is corrupted without a word.
+ * Refuses a SQLite record on a file system that other machines may mount too: WAL needs shared memory and working
+ * locks. NFS, Lustre and the like corrupt it silently.
  */
 export async function requireLocalFileSystem(recordPath: string): Promise<void> {
   const directory = dirname(recordPath)

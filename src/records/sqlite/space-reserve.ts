@@ -2,20 +2,21 @@ import { chmodSync, closeSync, constants, openSync, statfsSync, statSync, writeS
 import { basename, dirname } from 'node:path'
 import { HeldFolder } from '../../platform/held-folder.js'
 
-/** What SQLite needs to write a few transactions: its journal, the index of it in shared memory, and their inodes. */
+/**
+ * Space that SQLite needs for a few transactions: its journal, the journal's index in shared memory, and their inodes.
+ */
 const RESERVE_BYTES = 1024 * 1024
 const RESERVE_FILES = 8
-/** Below this the reserve is given up, so that what frees space can be written down. */
+/** Below this, dsc gives up the reserve to record an eviction. */
 const NEARLY_FULL = { bytes: 2 * RESERVE_BYTES, inodes: 2 * RESERVE_FILES }
-/** From here on there is room to set it aside (again). */
+/** From here on there is space for the reserve (again). */
 const ROOMY = { bytes: 32 * RESERVE_BYTES, inodes: 64 * RESERVE_FILES }
 const STICKY = 0o1000
 const givenUp = new Set<string>()
 
 /**
- * Room beside a record that is kept for the day when its disk is full: without it, evicting could not be recorded, and
- * SQLite ends the process with SIGBUS where its shared memory gets no page. Given up before the record is opened on a
- * nearly full disk.
+ * Space kept beside a record for a full disk: without it, dsc could not record evictions, and SQLite ends the process
+ * with SIGBUS when its shared memory gets no page. On a nearly full disk, given up before the record is opened.
  */
 export function giveUpReserve(recordPath: string): void {
   if (hasAtLeast(recordPath, NEARLY_FULL)) return
@@ -30,14 +31,14 @@ export function giveUpReserve(recordPath: string): void {
   })
 }
 
-/** Whether this process gave up the room beside the record. */
+/** Whether this process gave up the reserve beside the record. */
 export function hasGivenUpReserve(recordPath: string): boolean {
   return givenUp.has(recordPath)
 }
 
 /**
- * Sets the room aside where it is missing: where the disk has plenty, and what this process gave up, as far as it is
- * still there. Whoever may not write there leaves it to others.
+ * Creates a missing reserve if the disk has plenty, and restores the one this process gave up, as far as space remains.
+ * A user without write permission leaves it to others.
  */
 export function keepReserve(recordPath: string): void {
   withFolder(recordPath, (parent, name) => {
@@ -56,7 +57,7 @@ export function keepReserve(recordPath: string): void {
   })
 }
 
-/** Not sparse, and not alike from page to page, so that file systems that compress keep it as large as it is. */
+/** Not sparse, and different in every page, so that compressing file systems keep its full size. */
 function fill(path: string): void {
   const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_TRUNC } = constants
   const descriptor = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o644)
@@ -76,14 +77,14 @@ function hasAtLeast(
   return bavail * bsize >= wanted.bytes && (files === 0 || ffree >= wanted.inodes)
 }
 
-/** The reserve makes nothing fail that would work without it. */
+/** The reserve never fails an operation that would work without it. */
 function withFolder(recordPath: string, act: (parent: HeldFolder, name: string) => void): void {
   let parent: HeldFolder | undefined
   try {
     parent = HeldFolder.find(dirname(recordPath))
     if (parent) act(parent, `${basename(recordPath)}.reserve`)
   } catch {
-    // Another user's, or the disk is full again already.
+    // It is another user's, or the disk is full again.
   } finally {
     parent?.close()
   }

@@ -11,16 +11,16 @@ import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../databas
 import { isForReadingOnly, openCopyForReading } from './copy-for-reading.js'
 import { giveUpReserve, keepReserve } from './space-reserve.js'
 
-/** How long a transaction waits for those before it: far above 64 processes at a few milliseconds each. */
+/** How long a transaction waits for earlier ones: far above 64 processes at a few milliseconds each. */
 const BUSY_TIMEOUT_MS = 60_000
 
-/** Pages given back to the file system at a time, and so in one transaction. */
+/** Pages to return to the file system at a time, in one transaction. */
 const GIVEN_BACK_PAGES = 2000
 
-/** Pages of a journal that is left behind: 0.4 ms to read. */
+/** Maximum pages of a journal to leave behind: 0.4 ms to read. */
 const MAX_LEFT_PAGES = 200
 
-/** How SQLite is brought from nothing to the newest schema. */
+/** Migrations of SQLite from nothing to the newest schema. */
 export const SQLITE_MIGRATIONS = schemaMigrations({
   text: 'TEXT',
   integer: 'INTEGER',
@@ -47,8 +47,8 @@ export async function openSqliteDatabase(path: string, migrations = SQLITE_MIGRA
 }
 
 /**
- * Opens a record file that exists and has the current schema; undefined otherwise. It need not be closed: the journal
- * stays short, because the next one reads it first.
+ * Opens a record file that exists and has the current schema; undefined otherwise. Closing is optional: the journal
+ * stays short, because the next process reads it first.
  */
 export function openCurrentSqliteDatabase(path: string): SqlDatabase | undefined {
   if (!existsSync(path)) return undefined
@@ -61,7 +61,7 @@ export function openCurrentSqliteDatabase(path: string): SqlDatabase | undefined
 
 function createDatabase(connection: Database.Database, location: string): SqlDatabase {
   const transaction = prepareStatements(connection)
-  // One connection holds one transaction at a time: the callers of this process take turns.
+  // A connection holds one transaction at a time: this process's callers take turns.
   let turn: Promise<unknown> = Promise.resolve()
   const runInTurn = <T>(begin: () => void, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
     const result = turn.then(async () => {
@@ -115,11 +115,11 @@ function connect(path: string): Database.Database {
   if (isForReadingOnly(path)) return openCopyForReading(path)
   makeFolder(dirname(path))
   giveUpReserve(path)
-  createSharedFile(path) // SQLite would make it 0644; its journals take after it
+  createSharedFile(path) // SQLite would make it 0644; its journals take the file's mode
   const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
-  // Once only, when the file is new: setting them again would write into it at every opening, and wait for others.
+  // Only when the file is new: setting them again would write to it at every opening, and wait for others.
   if (connection.pragma('journal_mode', { simple: true }) !== 'wal') {
-    connection.pragma('auto_vacuum = INCREMENTAL') // what pruning the history frees can be given back
+    connection.pragma('auto_vacuum = INCREMENTAL') // allows returning the space of pruned history
     connection.pragma('journal_mode = WAL')
   }
   connection.pragma('foreign_keys = ON')
@@ -171,7 +171,7 @@ function explainFailures<T>(location: string, work: () => T): T {
 const UNUSABLE =
   /^(SQLITE_(CANTOPEN|IOERR|READONLY|PERM|NOTADB|CORRUPT|BUSY|PROTOCOL|AUTH)|EACCES|ENOENT|EROFS|ENOTDIR|EEXIST)/
 
-/** What SQLite itself could not do becomes a failure the user understands; anything else comes back as it is. */
+/** Turns a failure of SQLite itself into one the user understands; returns any other error unchanged. */
 function explainFailure(location: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'SQLITE_FULL') {

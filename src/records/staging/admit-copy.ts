@@ -47,14 +47,14 @@ export async function admitCopy(
   return admission
 }
 
-/** The source has not changed: whoever leased the new copy is given the ready one instead. */
+/** The source has not changed: moves the new copy's leases to the ready one. */
 async function joinTwin(write: RecordWrite, copy: Copy, twin: Copy): Promise<Copy> {
   const { transaction, nowMs } = write
   const uses = await selectLeases(transaction, { copyId: copy.copyId })
   for (const use of uses) {
     if (use.purpose !== 'stage') await grantLease(write, { copy: twin, purpose: use.purpose, lease: use })
   }
-  // Granting one lease after the other leaves whichever the clock, perhaps set back, puts last.
+  // The grants leave whichever task the clock, perhaps set back, puts last; so set it here.
   const isUsed = uses.some(({ purpose }) => purpose === 'use')
   const lastTask = isUsed ? copy.lastTask : twin.lastTask
   const parties = (isUsed ? copy.parties : undefined) ?? twin.parties

@@ -24,8 +24,8 @@ export async function joinOrReserve(write: RecordWrite, request: JoinRequest): P
     const leaseId = await grantLease(write, { copy: found.copy, purpose: 'use', lease })
     return { outcome: 'wait', copy: found.copy, leaseId, stageLease: found.stageLease }
   }
-  // Dead stagers have no lease any more. One that is there but expired may still be writing into its
-  // directory, so nobody may resume that one.
+  // Dead stagers have no lease any more. A stager with an expired lease may still be writing to its directory, so no
+  // other may resume it.
   if (found?.stageLease) {
     markEvicting(write, [{ copy: found.copy, reason: 'its stager fell silent' }], lease.task)
     return beginStaging(write, request, undefined)
@@ -33,7 +33,7 @@ export async function joinOrReserve(write: RecordWrite, request: JoinRequest): P
   return beginStaging(write, request, found?.copy)
 }
 
-/** Makes the caller the stager: of a staging that somebody left, else of a new copy. */
+/** Makes the caller the stager of an abandoned staging, else of a new copy. */
 async function beginStaging(
   write: RecordWrite,
   request: JoinRequest,
