@@ -3,7 +3,7 @@ import { type ResourceLimits, type TransferListItem, Worker } from 'node:worker_
 interface BackgroundThreadOptions<Reply> {
   readonly data: unknown
   readonly onReply: (reply: Reply) => void
-  /** The thread is gone, though nobody stopped it. */
+  /** Called if the thread ends without being stopped. */
   readonly onFailure: (error: Error) => void
   readonly resourceLimits?: ResourceLimits
 }
@@ -26,19 +26,19 @@ export class BackgroundThread<Order, Reply> {
       'exit',
       () => this.#isStopped || options.onFailure(new Error(`${url.pathname} has ended`)),
     )
-    this.#worker.unref() // after 'message', which takes hold of the process again
+    this.#worker.unref() // after 'message', which refs the worker again
   }
 
   post(order: Order, transfer: readonly TransferListItem[] = []): void {
     this.#worker.postMessage(order, transfer)
   }
 
-  /** The process goes on for this thread: somebody waits for its answer. */
+  /** Keeps the process alive for this thread: a caller awaits its answer. */
   ref(): void {
     this.#worker.ref()
   }
 
-  /** Nobody waits any more, unless for the end of the thread. */
+  /** Lets the process exit: no caller waits, except for the end of the thread. */
   unref(): void {
     if (!this.#isStopped) this.#worker.unref()
   }

@@ -2,10 +2,10 @@ import { statfsSync } from 'node:fs'
 import { DscError } from '../failure/dsc-error.js'
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL'])
-/** SQLite cannot write with so little left, and calls it an I/O error, bytes. */
+/** With less than this free, SQLite cannot write and reports an I/O error, bytes. */
 const NOTHING_LEFT_BYTES = 64 * 1024
 
-/** Turns "no space left" of the file system, a quota or SQLite into DISK_FULL; anything else comes back as it is. */
+/** Turns "no space left" from the file system, a quota or SQLite into DISK_FULL; returns any other error unchanged. */
 export function describeDiskFailure(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string') return error
@@ -22,7 +22,7 @@ function isFull(path: string): boolean {
     const { bavail, bsize } = statfsSync(path)
     return bavail * bsize < NOTHING_LEFT_BYTES
   } catch {
-    return false // the path has gone
+    return false // the path is gone
   }
 }
 
@@ -32,7 +32,7 @@ export function isRefused(error: unknown): boolean {
   return code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
 }
 
-/** Turns a refused change of the cache into CACHE_ROOT_INVALID; anything else comes back as it is. */
+/** Turns a refused change of the cache into CACHE_ROOT_INVALID; returns any other error unchanged. */
 export function describeRefusal(error: unknown, path: string): unknown {
   if (!isRefused(error)) return error
   const { code } = error as NodeJS.ErrnoException

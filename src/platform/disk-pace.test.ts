@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DiskPace } from './disk-pace.js'
 
-/** A pace whose reads on this thread take as long as they are told to, and who read what. */
+/** A pace whose reads on this thread take a given time, and a log of which thread read. */
 function makePace() {
   let atMs = 1000
   const pace = new DiskPace(() => atMs)

@@ -1,33 +1,33 @@
-/** What takes longer did not come from memory, ms. */
+/** A read that takes longer did not come from memory, ms. */
 const SLOW_MS = 1
-/** This thread waits for disks in at most one part in so many of its time. */
+/** This thread spends at most one part in this many of its time waiting for disks. */
 const PAUSE_FACTOR = 20
 
 /**
- * Decides which thread reads. What the kernel has in memory is read on this one, which takes less time than asking
- * another, and the bytes stay in the cache of this processor. Once a disk made this thread wait, others are asked for a
- * while, so that nobody who reads from memory is held up for long.
+ * Decides which thread reads. This thread reads data that the kernel has in memory: that takes less time than asking
+ * another, and the bytes stay in this processor's cache. Once a disk made this thread wait, it asks others for a while,
+ * so that callers who read from memory are not held up for long.
  */
 export class DiskPace {
   readonly #nowMs: () => number
   #slowUntilMs = Number.NEGATIVE_INFINITY
 
-  /** `nowMs`: a clock that never goes back, ms. */
+  /** `nowMs`: a monotonic clock, ms. */
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
   }
 
-  /** Whether this thread reads now. */
+  /** Whether this thread should read now. */
   get isHere(): boolean {
     return this.#nowMs() >= this.#slowUntilMs
   }
 
-  /** What one of the two returns: `here` works on this thread, `elsewhere` has another one work. */
+  /** Returns the result of one of the two: `here` works on this thread, `elsewhere` on another. */
   run<Result>(here: () => Result, elsewhere: () => Promise<Result>): Result | Promise<Result> {
     return this.isHere ? this.runHere(here) : elsewhere()
   }
 
-  /** What `here` returns, which works on this thread in any case. */
+  /** Returns the result of `here`, which always works on this thread. */
   runHere<Result>(here: () => Result): Result {
     const beganMs = this.#nowMs()
     const result = here()

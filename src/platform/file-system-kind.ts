@@ -1,12 +1,12 @@
 import { statfs } from 'node:fs/promises'
 
-/** What kind of file system holds a path, as far as the kernel tells (`statfs(2)`, field `f_type`). */
+/** The kind of file system that holds a path, as far as the kernel knows (`statfs(2)`, field `f_type`). */
 export interface FileSystemKind {
-  /** Name as in `mount`, or `0x…` where the number is not known here. */
+  /** Name as in `mount`, or `0x…` for an unknown number. */
   readonly name: string
   /**
-   * Whether other machines may hold it mounted too. True for FUSE, which tells nobody what is behind it
-   * (sshfs, s3fs and JuiceFS say the same number): locks and shared memory must not be trusted there.
+   * Whether other machines may mount it too. True for FUSE, which hides what is behind it (sshfs, s3fs and JuiceFS
+   * report the same number): do not trust locks and shared memory there.
    */
   readonly isNetwork: boolean
 }
@@ -54,7 +54,7 @@ const NETWORK: Readonly<Record<number, string>> = {
   3133910204: 'vmhgfs',
 }
 
-/** The kind that a number from `statfs` stands for. Negative numbers are 32-bit ones that Node read as signed. */
+/** The file system kind of a number from `statfs`. Negative numbers are 32-bit ones that Node read as signed. */
 export function fileSystemKindOf(statfsType: number): FileSystemKind {
   const type = statfsType < 0 ? statfsType + 2 ** 32 : statfsType
   const local = LOCAL[type]
@@ -64,7 +64,7 @@ export function fileSystemKindOf(statfsType: number): FileSystemKind {
   return { name: `0x${type.toString(16)}`, isNetwork: false }
 }
 
-/** Asks the kernel which kind of file system holds `path`, which must exist. */
+/** Asks the kernel for the kind of file system that holds `path`, which must exist. */
 export async function readFileSystemKind(path: string): Promise<FileSystemKind> {
   return fileSystemKindOf((await statfs(path)).type)
 }

@@ -1,4 +1,4 @@
-/** A buffer of a fixed size that fills from a stream, however the stream is cut: the header of a frame, mostly. */
+/** A fixed-size buffer that fills from a stream, however the stream is split: usually the header of a frame. */
 export class FixedBytes {
   readonly bytes: Buffer
   #filled = 0
@@ -11,7 +11,7 @@ export class FixedBytes {
     return this.#filled === this.bytes.length
   }
 
-  /** Takes what is missing from `source`, beginning at `from`, and returns where the rest begins. */
+  /** Takes the missing bytes from `source`, starting at `from`, and returns where the rest begins. */
   fill(source: Uint8Array, from: number): number {
     const part = source.subarray(from, from + this.bytes.length - this.#filled)
     this.bytes.set(part, this.#filled)
@@ -19,7 +19,7 @@ export class FixedBytes {
     return from + part.length
   }
 
-  /** Begins anew. */
+  /** Starts over with an empty buffer. */
   clear(): void {
     this.#filled = 0
   }

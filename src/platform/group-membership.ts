@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 
-/** An answer of the system's directory (LDAP, SSSD) that takes longer is none, ms. */
+/** How long to wait for the system's directory (LDAP, SSSD) before continuing without an answer, ms. */
 const ANSWER_TIMEOUT_MS = 5000
 
 /**
  * Whether this process is in the group of this name; with `user`, whether that user is. Asks /etc/group, then the
- * system's directory. A name that nobody knows has no members.
+ * system's directory. An unknown name has no members.
  */
 export function isGroupMember(group: string, user?: string): boolean {
   const entry = findEntry(readGroups(), group) ?? findEntry(ask('getent', 'group', group), group)
@@ -18,7 +18,7 @@ function readGroups(): string {
   try {
     return readFileSync('/etc/group', 'utf8')
   } catch {
-    return '' // a container may have none
+    return '' // a container may lack the file
   }
 }
 
@@ -30,10 +30,10 @@ function findEntry(text: string, group: string): { readonly id: number } | undef
   return undefined
 }
 
-/** Nothing where the command is missing, knows no answer, or takes too long. */
+/** Empty if the command is missing, finds nothing, or takes too long. */
 function ask(command: string, ...words: readonly string[]): string {
   try {
-    // Loaded when asked for: a warm `dsc prepare` is in a hurry.
+    // Loaded on demand: a warm `dsc prepare` is in a hurry.
     const { execFileSync } = process.getBuiltinModule('node:child_process')
     return execFileSync(command, [...words], {
       encoding: 'utf8',

@@ -20,7 +20,7 @@ import { changeFileMode, HeldFolder, nameHeldFolder, onHeldPath, resolveHeldPath
 
 const LEFT_AS_IT_IS = { code: 'CACHE_ROOT_INVALID', message: /it is left as it is/ }
 
-/** A folder that is held, and one beside it that nothing may reach through links. */
+/** A held folder, and one beside it that must stay out of reach through links. */
 async function holdFolder(t: TestContext) {
   const base = await temporaryDirectory(t)
   const path = join(base, 'held')
@@ -117,7 +117,7 @@ test('removing a tree goes through no link in it, and through folders closed to 
   writeFileSync(join(path, 'tree/closed/deep/file'), '')
   symlinkSync(outside, join(path, 'tree/link'))
   symlinkSync(join(outside, 'precious'), join(path, 'tree/closed/link'))
-  // More entries than are removed between two looks at the event loop.
+  // More entries than one batch removes between two turns of the event loop.
   for (let at = 0; at < 600; at += 1) writeFileSync(join(path, 'tree', `f${at}`), '')
   chmodSync(join(path, 'tree/closed'), 0o500)
   let turns = 0

@@ -20,25 +20,25 @@ import { DscError, isDscError } from '../failure/dsc-error.js'
 import { describeRefusal, isRefused } from './disk-failure.js'
 import { makeFolder } from './shared-folder.js'
 
-/** Linux' O_PATH, which Node does not name: holds what is opened without reading it, so that its mode does not matter. */
+/** Linux' O_PATH, which Node lacks: holds an entry without reading it, so that its mode does not matter. */
 export const O_PATH = 0o10000000
 const HOLD = O_PATH | constants.O_DIRECTORY
 const HELD_PREFIX = /^(\/proc\/self\/fd\/\d+)\//
-/** False in a bare chroot. A folder is then reached by its name, and only where nobody else could put another there. */
+/** False in a bare chroot. Then dsc reaches a folder by name, and only where no other user could replace it. */
 const HAS_DESCRIPTOR_PATHS = existsSync('/proc/self/fd')
-/** Entries removed between two looks at signals and timers. */
+/** Entries to remove between two checks for signals and timers. */
 const BATCH_ENTRIES = 256
-/** Times that a folder is emptied again because somebody else has put something into it. */
+/** How often to empty a folder again after others added something to it. */
 const MAX_RETRIES = 3
 
 /**
- * A folder held by its descriptor. Whatever others rename or put links in the place of meanwhile: what is done
- * through it is done in this very folder. Names are single names; none is ever followed when it is a symlink. What
- * should be a folder and is none is CACHE_ROOT_INVALID, and stays untouched; so is a folder that others may write to
- * where `/proc` is not mounted. Linux only, for `/proc/self/fd`.
+ * A folder held by its descriptor. Operations through it stay in this very folder, even if others rename it or replace
+ * it by a link. Names are single names; symlinks are never followed. Throws CACHE_ROOT_INVALID for an entry that should
+ * be a folder but is not, and leaves it untouched; also for a folder that others can write to if `/proc` is not
+ * mounted. Linux only, for `/proc/self/fd`.
  */
 export class HeldFolder {
-  /** The name that it had when it was opened, for people. */
+  /** Its name when it was opened, for people. */
   readonly name: string
   readonly #descriptor: number
 
@@ -48,24 +48,24 @@ export class HeldFolder {
     if (!HAS_DESCRIPTOR_PATHS) requirePrivate(name, descriptor)
   }
 
-  /** Opens a folder by its path, links on the way followed; undefined when there is none. */
+  /** Opens a folder by its path, following links on the way; undefined if it does not exist. */
   static find(path: string): HeldFolder | undefined {
     const descriptor = openIfThere(path, path, HOLD)
     return descriptor === undefined ? undefined : new HeldFolder(path, descriptor)
   }
 
-  /** A path that leads here for as long as the folder is held, for this process and its threads only. */
+  /** A path to this folder while it is held, for this process and its threads only. */
   get path(): string {
     return HAS_DESCRIPTOR_PATHS ? `/proc/self/fd/${this.#descriptor}` : this.name
   }
 
-  /** A path that leads to this entry. What takes it must not follow a symlink at its end. */
+  /** A path to this entry. The caller must not follow a symlink at its end. */
   pathOf(name: string): string {
     if (!isSingleName(name)) throw foreign(join(this.name, name), 'a single name')
     return `${this.path}/${name}`
   }
 
-  /** Opens the folder of this name; undefined when there is nothing. */
+  /** Opens the folder of this name; undefined if nothing has the name. */
   findFolder(name: string): HeldFolder | undefined {
     const path = this.pathOf(name)
     const shown = join(this.name, name)
@@ -73,7 +73,7 @@ export class HeldFolder {
     return descriptor === undefined ? undefined : new HeldFolder(shown, descriptor)
   }
 
-  /** Opens the folder of this name and makes it where it is missing. */
+  /** Opens the folder of this name, creating it if it is missing. */
   makeFolder(name: string): HeldFolder {
     try {
       mkdirSync(this.pathOf(name))
@@ -85,7 +85,7 @@ export class HeldFolder {
     return made
   }
 
-  /** What is in it. */
+  /** Lists the entries. */
   list(): readonly Dirent[] {
     return readdirSync(this.path, { withFileTypes: true })
   }
@@ -94,13 +94,13 @@ export class HeldFolder {
     return lstatSync(this.pathOf(name), { throwIfNoEntry: false }) !== undefined
   }
 
-  /** Rejects with CACHE_ROOT_INVALID where a symlink stands: nobody of us puts one there. */
+  /** Throws CACHE_ROOT_INVALID for a symlink: dsc never creates one there. */
   refuseLink(name: string): void {
     const isLink = lstatSync(this.pathOf(name), { throwIfNoEntry: false })?.isSymbolicLink()
     if (isLink) throw foreign(join(this.name, name), 'a file or folder')
   }
 
-  /** Moves an entry. False: there is none. */
+  /** Moves an entry. False: it does not exist. */
   move(name: string, into: HeldFolder, newName: string): boolean {
     try {
       renameSync(this.pathOf(name), into.pathOf(newName))
@@ -111,12 +111,12 @@ export class HeldFolder {
     }
   }
 
-  /** Removes an entry that is no folder. */
+  /** Removes an entry that is not a folder. */
   unlink(name: string): void {
     unlinkSync(this.pathOf(name))
   }
 
-  /** Removes an entry and all below it, also where folders were made read-only. Nothing there is no error. */
+  /** Removes an entry and everything below it, even read-only folders. A missing entry is no error. */
   async remove(name: string): Promise<void> {
     try {
       await this.#remove(name, { entries: 0, retries: MAX_RETRIES })
@@ -125,7 +125,7 @@ export class HeldFolder {
     }
   }
 
-  /** Writes to the disk which names are in it. */
+  /** Syncs the folder's list of names to disk. */
   sync(): void {
     const descriptor = openSync(`${this.path}/.`, constants.O_RDONLY | constants.O_DIRECTORY)
     try {
@@ -171,20 +171,20 @@ export class HeldFolder {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT') return true
       const stats = lstatSync(this.pathOf(name), { throwIfNoEntry: false })
-      if (stats === undefined) return true // another was quicker
+      if (stats === undefined) return true // another process was faster
       if (stats.isDirectory()) return false
       throw error
     }
   }
 
-  /** Entries of a folder that is to go, which its owner may have closed against himself. */
+  /** Entries of a folder to remove, even if its owner has no access to it. */
   #listToRemove(): readonly Dirent[] {
     const { mode } = lstatSync(`${this.path}/.`)
     if ((mode & 0o700) !== 0o700) {
       try {
         chmodSync(this.path, 0o700)
       } catch (error) {
-        if (!isRefused(error)) throw error // another user's: removing what is in it may still be allowed
+        if (!isRefused(error)) throw error // another user's: removing its entries may still be allowed
       }
     }
     return this.list()
@@ -192,10 +192,10 @@ export class HeldFolder {
 }
 
 /**
- * Calls `act` with a path that leads to the same entry. Of a path below a held folder the folders on the way are
- * opened one by one, none of them through a link, and made where they are missing if `makesFolders`; any other path is
- * used as it is. Throws CACHE_ROOT_INVALID where a name on the way is empty, `.` or `..`: paths come from manifests,
- * which lie on a disk, and nothing may lead out of the folder that is held.
+ * Calls `act` with a path to the same entry. For a path below a held folder, opens the folders on the way one by one,
+ * without following links, and creates missing ones if `makesFolders`; uses any other path unchanged. Throws
+ * CACHE_ROOT_INVALID if a name on the way is empty, `.` or `..`: paths come from manifests on disk, and must not lead
+ * out of the held folder.
  */
 export function onHeldPath<T>(
   path: string,
@@ -230,14 +230,14 @@ export function onHeldPath<T>(
   }
 }
 
-/** Puts the folder's name in the place of its held path in what a failure says. */
+/** Replaces the held path in an error message by the folder's name. */
 export function nameHeldFolder(error: unknown, folder: HeldFolder): unknown {
   if (!isDscError(error) || !error.message.includes(folder.path)) return error
   const { hint } = error
   return new DscError(error.code, error.message.replaceAll(folder.path, folder.name), { hint, cause: error })
 }
 
-/** Changes the mode of a regular file that has this name alone. False: it is something else. Never follows a link. */
+/** Changes the mode of a regular file that has only this name. False: it is something else. Never follows a link. */
 export function changeFileMode(path: string, mode: number): boolean {
   const descriptor = openSync(path, O_PATH | constants.O_NOFOLLOW)
   try {
@@ -250,7 +250,7 @@ export function changeFileMode(path: string, mode: number): boolean {
   }
 }
 
-/** The path that a held path leads to at present, for people and for other processes. */
+/** The current path of a held path, for people and for other processes. */
 export function resolveHeldPath(path: string): string {
   const prefix = HELD_PREFIX.exec(`${path}/`)?.[1]
   return prefix === undefined ? path : readlinkSync(prefix) + path.slice(prefix.length)

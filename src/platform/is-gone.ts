@@ -1,8 +1,8 @@
 import { accessSync, existsSync, opendirSync } from 'node:fs'
 
-/** Whether nothing is at `path`. What this user may not look at, or what does not answer, is not gone. */
+/** Whether nothing exists at `path`. A path that this user may not look at, or that does not answer, is not gone. */
 export function isGone(path: string): boolean {
-  if (existsSync(path)) return false // which makes no error of what is missing
+  if (existsSync(path)) return false // unlike accessSync, it makes no error for a missing path
   try {
     accessSync(path)
     return false
@@ -12,7 +12,7 @@ export function isGone(path: string): boolean {
   }
 }
 
-/** Whether a folder has nothing in it. One that this user may not look into is not empty. */
+/** Whether a folder has no entries. A folder that this user may not list is not empty. */
 export function isEmpty(path: string): boolean {
   try {
     const folder = opendirSync(path, { bufferSize: 1 })

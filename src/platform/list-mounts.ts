@@ -3,18 +3,18 @@ import type { DiskUsage } from '../model/policy.js'
 import { readDiskUsage } from './disk-usage.js'
 import { type FileSystemKind, fileSystemKindOf } from './file-system-kind.js'
 
-/** A mounted file system, with what it holds. */
+/** A mounted file system and its usage. */
 interface Mount {
   readonly path: string
   readonly kind: FileSystemKind
   readonly usage: DiskUsage
-  /** Whether this user may make a folder in its root. */
+  /** Whether this user can make a folder in its root. */
   readonly isWritable: boolean
 }
 
 /**
- * Lists the file systems that are mounted on this machine, except those that cannot be asked. Empty where
- * there is no /proc (not Linux). A network mount whose server is gone is never asked: it would hang.
+ * Lists the mounted file systems of this machine, except those that give no answer. Empty without /proc (not Linux).
+ * Never asks network mounts: if the server is gone, asking would hang.
  */
 export async function listMounts(): Promise<Mount[]> {
   let text: string
@@ -28,12 +28,13 @@ export async function listMounts(): Promise<Mount[]> {
   return mounts.filter((mount) => mount !== undefined)
 }
 
-/** Names, as in /proc/mounts, of file systems that may hold data on a local disk. */
+/** Names, as in /proc/mounts, of file systems that can hold data on a local disk. */
 const ASKED = new Set(['ext4', 'ext3', 'xfs', 'btrfs', 'zfs', 'f2fs', 'bcachefs', 'tmpfs', 'overlay'])
 
 /**
- * Paths of the mounts worth asking, from the text of /proc/mounts, where spaces are written as `\040`. In a chroot whose
- * root is a plain folder no line names `/`; it is worth asking all the same, for what this process runs from answers.
+ * Paths of the mounts worth asking, from the text of /proc/mounts, which writes spaces as `\040`. In a chroot whose
+ * root is a plain folder, no line names `/`; it is still worth asking, because the file system this process runs from
+ * answers.
  */
 export function parseMounts(text: string): string[] {
   const lines = text.split('\n').map((line) => line.split(' '))
@@ -55,7 +56,7 @@ async function readMount(path: string): Promise<Mount | undefined> {
     )
     return { path, kind, usage: await readDiskUsage(path), isWritable }
   } catch (error) {
-    // Mounted over by another, or in a folder that this user may not enter.
+    // Hidden by another mount, or in a folder that this user may not enter.
     if (['ENOENT', 'EACCES', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''))
       return undefined
     throw error

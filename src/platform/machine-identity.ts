@@ -5,9 +5,9 @@ import { readBootId } from './boot-id.js'
 import { hmacSha256 } from './sha256.js'
 
 /**
- * What tells this machine from all others. /etc/machine-id must not leave the machine as it is
- * (machine-id(5)), so only a digest of it does. Where there is none, as in most containers, the kernel's
- * random boot id stands for the machine until it boots again.
+ * The identity of this machine. /etc/machine-id must not leave the machine unchanged (machine-id(5)), so only a digest
+ * of it does. Without one, as in most containers, the kernel's random boot id stands for the machine until its next
+ * boot.
  */
 export function readMachine(): MachineIdentity {
   for (const path of ['/etc/machine-id', '/var/lib/dbus/machine-id']) {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** `path` if it exists, else its nearest parent that does: where asking about the file system makes sense. */
+/** `path` if it exists, else its nearest existing parent: a path for questions about the file system. */
 export async function findNearestExisting(path: string): Promise<string> {
   try {
     await stat(path)

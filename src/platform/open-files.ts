@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /**
- * Processes that have a file below `directory` open or mapped, or stand in it. Of other users' processes only root
- * learns anything, so that an empty answer proves nothing to anybody else.
+ * Processes that have a file below `directory` open or mapped, or are in it. Only root learns anything about other
+ * users' processes, so to anybody else an empty answer proves nothing.
  */
 export function findProcessesBelow(directory: string): readonly number[] {
   const isBelow = (path: string) => path === directory || path.startsWith(`${directory}/`)
@@ -19,7 +19,7 @@ function listNumbers(directory: string): readonly number[] {
   return names.filter((name) => /^\d+$/.test(name)).map(Number)
 }
 
-/** Empty where a process has ended, or is another user's. */
+/** Empty if a process has ended, or is another user's. */
 function readOr(read: () => string): string {
   try {
     return read()

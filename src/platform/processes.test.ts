@@ -17,7 +17,7 @@ test('a process is alive until it ends, and a later one with its pid is another'
 })
 
 test('a zombie has ended', async (context) => {
-  // The shell starts a child and becomes sleep, which never waits for it.
+  // The shell starts a child and becomes sleep, which never reaps it.
   const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })

@@ -15,7 +15,7 @@ interface ProcessEntry {
   readonly isZombie: boolean
 }
 
-/** Looks a process up; undefined when there is none (Linux's /proc). */
+/** Finds a process by its pid; undefined if it does not exist (Linux's /proc). */
 export function findProcess(pid: number): ProcessEntry | undefined {
   let stat: string
   try {
@@ -23,7 +23,7 @@ export function findProcess(pid: number): ProcessEntry | undefined {
   } catch {
     return undefined
   }
-  // The command's name stands in parentheses and may contain anything, so fields are counted from the last one.
+  // The command's name is in parentheses and may contain anything, so count fields from the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return {
     pid,
@@ -34,7 +34,7 @@ export function findProcess(pid: number): ProcessEntry | undefined {
   }
 }
 
-/** What /proc shows of processes; of those of other users only root sees everything. */
+/** The process facts in /proc; only root sees everything about other users' processes. */
 export const PROCESS_TREE = { find: findProcess, findExecutable, findStdoutPipe, holdsReadEnd, mayRun }
 
 function findExecutable(pid: number): string | undefined {
@@ -46,7 +46,7 @@ function findStdoutPipe(pid: number): string | undefined {
   return target?.startsWith('pipe:') ? target : undefined
 }
 
-/** Whether the process has the pipe open to read from it: the mode of the link says what the descriptor may. */
+/** Whether the process has the pipe open for reading: the mode of the link shows the descriptor's access. */
 function holdsReadEnd(pid: number, pipe: string): boolean {
   const folder = `/proc/${pid}/fd`
   try {
@@ -55,7 +55,7 @@ function holdsReadEnd(pid: number, pipe: string): boolean {
       return readLink(path) === pipe && (lstatSync(path).mode & 0o400) !== 0
     })
   } catch {
-    return false // not ours to see, or gone meanwhile
+    return false // not accessible to us, or already gone
   }
 }
 
@@ -64,7 +64,7 @@ function readPidNamespace(): string {
   return readLink('/proc/self/ns/pid') ?? 'unknown'
 }
 
-/** What identifies process `pid` for ever, or undefined when it is gone already. */
+/** Identifies process `pid` permanently, or returns undefined if it is already gone. */
 export function identifyProcess(pid: number): ProcessHolder | undefined {
   const entry = findProcess(pid)
   if (entry === undefined || entry.isZombie) return undefined
@@ -80,16 +80,16 @@ export function identifyProcess(pid: number): ProcessHolder | undefined {
   }
 }
 
-/** Holds a lease as long as this process lives; until its time is up where processes cannot be told apart. */
+/** Holds a lease until this process exits; where processes cannot be distinguished, until the lease expires. */
 export function holdByThisProcess(): LeaseHolder {
   return identifyProcess(process.pid) ?? { kind: 'ttl' }
 }
 
 /**
- * Says whether the process still runs: `unknown` when it cannot be seen from here (another machine, or
- * another pid namespace of this one). Where /proc hides processes of other users (mounted with `hidepid=2`, or
- * `ProtectProc=invisible` of systemd), one that the kernel knows by its number counts as alive. A machine that has been booted anew has lost all its processes; that it is
- * the same one, its id must say and its name, too: clones of a disk often share the former.
+ * Checks whether the process still runs: `unknown` if it is not visible from here (another machine, or another pid
+ * namespace of this one). If /proc hides processes of other users (mounted with `hidepid=2`, or systemd's
+ * `ProtectProc=invisible`), a pid that the kernel knows counts as alive. A rebooted machine has lost all its processes;
+ * both its id and its name must show that it is the same machine: clones of a disk often share the id.
  */
 export function checkProcess(
   holder: ProcessHolder,
@@ -104,13 +104,13 @@ export function checkProcess(
   return !entry.isZombie && entry.startTicks === holder.startTicks ? 'alive' : 'dead'
 }
 
-/** Whether the kernel knows a process of this number, which /proc need not show. */
+/** Whether the kernel knows a process with this pid, which /proc need not show. */
 function mayRun(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH' // EPERM: it is another user's
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH' // EPERM: another user's process
   }
 }
 

@@ -3,18 +3,18 @@ import { promisify } from 'node:util'
 import { DiskPace } from './disk-pace.js'
 
 const elsewhere = { open: promisify(open), read: promisify(read), close: promisify(close) }
-/** Opens a pipe at once, too. */
+/** Opens even a pipe without waiting. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
-/** Of all files that this process reads so. */
+/** Shared by all files that this process reads this way. */
 const pace = new DiskPace(() => performance.now())
 
 /**
- * More than this is always read by another thread, which copies while this one sends, bytes. To ask one for 100 KiB
- * takes 0.1 ms, to copy them 0.02.
+ * Larger reads always go to another thread, which copies while this one sends, bytes. Asking a thread for 100 KiB takes
+ * 0.1 ms, copying them 0.02.
  */
 const MAX_HERE_BYTES = 256 * 1024
 
-/** A file that is opened, and read in small pieces, on this thread as long as that takes no waiting for a disk. */
+/** A file that this thread opens and reads in small pieces as long as it need not wait for a disk. */
 export class QuickFile {
   readonly descriptor: number
 
@@ -22,7 +22,7 @@ export class QuickFile {
     this.descriptor = descriptor
   }
 
-  /** Opens it for reading, at once also where somebody put a pipe. Rejects with what the system says. */
+  /** Opens a file for reading without waiting, even if it is a pipe. Rejects with the system's error. */
   static async open(path: string): Promise<QuickFile> {
     const descriptor = pace.run(
       () => openSync(path, FLAGS),
@@ -31,13 +31,13 @@ export class QuickFile {
     return new QuickFile(typeof descriptor === 'number' ? descriptor : await descriptor)
   }
 
-  /** As `open`, within this turn; undefined while disks make this thread wait. Throws what the system says. */
+  /** Like `open`, within this turn; undefined while disks make this thread wait. Throws the system's error. */
   static openHere(path: string): QuickFile | undefined {
     if (!pace.isHere) return undefined
     return new QuickFile(pace.runHere(() => openSync(path, FLAGS)))
   }
 
-  /** Reads into `buffer` what the file has from `offset` on, as much as there is room for. Returns the bytes read. */
+  /** Reads the bytes from `offset` into `buffer`, as many as fit. Returns the number of bytes read. */
   read(buffer: Buffer, offset: number): number | Promise<number> {
     const { descriptor } = this
     const readElsewhere = async () =>
@@ -46,12 +46,12 @@ export class QuickFile {
     return pace.run(() => readSync(descriptor, buffer, 0, buffer.length, offset), readElsewhere)
   }
 
-  /** As `read`, within this turn. */
+  /** Like `read`, within this turn. */
   readHere(buffer: Buffer, offset: number): number {
     return pace.runHere(() => readSync(this.descriptor, buffer, 0, buffer.length, offset))
   }
 
-  /** As `close`, within this turn. */
+  /** Like `close`, within this turn. */
   closeHere(): void {
     closeSync(this.descriptor)
   }

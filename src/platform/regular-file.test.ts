@@ -24,7 +24,7 @@ test('readRegularFile reads a file, and leaves everything else alone', async (t)
   symlinkSync(place('file'), place('link'))
   symlinkSync(place('nothing'), place('dangling'))
   mkdirSync(place('folder'))
-  execFileSync('mkfifo', [place('pipe')]) // of coreutils
+  execFileSync('mkfifo', [place('pipe')]) // from coreutils
   const server = createServer().listen(place('socket'))
   t.after(() => server.close())
   for (const [name, found] of Object.entries({

@@ -2,12 +2,12 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, typ
 import { DscError } from '../failure/dsc-error.js'
 
 /**
- * Reads a small file of the cache. Neither a link at its end is followed nor a pipe waited for: where others may write
- * to the folder, either could stand there. Throws CACHE_ROOT_INVALID where something else stands or the file is longer
- * than `maxBytes`, and what the system says.
+ * Reads a small file of the cache. Neither follows a link at its end nor waits for a pipe: in a folder that others can
+ * write to, it could be either. Throws CACHE_ROOT_INVALID if it is not a regular file or is longer than `maxBytes`, and
+ * the system's errors.
  */
 export function readRegularFile(path: string, { maxBytes }: { readonly maxBytes: number }): string {
-  requireRegularFile(path) // before it is opened: the system's error for a link would name no cause
+  requireRegularFile(path) // before opening: the system's error for a link would not name the cause
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const stats = fstatSync(descriptor)
@@ -20,8 +20,8 @@ export function readRegularFile(path: string, { maxBytes }: { readonly maxBytes:
 }
 
 /**
- * Throws CACHE_ROOT_INVALID where a link, a pipe, a device or a folder stands in the place of a file; nothing at all is
- * fine. For libraries that open by name, such as SQLite, which follows links and waits for pipes.
+ * Throws CACHE_ROOT_INVALID if a link, pipe, device or folder is in the place of a file; a missing file is fine. For
+ * libraries that open by name, such as SQLite, which follows links and waits for pipes.
  */
 export function requireRegularFile(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false })

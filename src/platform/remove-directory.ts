@@ -2,8 +2,8 @@ import { basename, dirname } from 'node:path'
 import { HeldFolder, onHeldPath } from './held-folder.js'
 
 /**
- * Removes a directory and all below it, also where folders were made read-only; links in it go, what they lead to
- * stays. Nothing there is no error. What another user made so that this one may not touch it is CACHE_ROOT_INVALID.
+ * Removes a directory and everything below it, even read-only folders; removes links, but not their targets. A missing
+ * directory is no error. Throws CACHE_ROOT_INVALID for entries of another user that this one may not touch.
  */
 export async function removeDirectory(path: string): Promise<void> {
   let parent: HeldFolder | undefined

@@ -1,4 +1,4 @@
-// Written out, and the rounds below without arrays: every `dsc prepare` runs them once, in the interpreter.
+// Constants as literals, and the rounds below without arrays: every `dsc prepare` runs them once, in the interpreter.
 /** Fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2). */
 const CONSTANTS = Uint32Array.of(
   0x428a2f98,
@@ -81,8 +81,9 @@ const START = Uint32Array.of(
 const BLOCK_BYTES = 64
 
 /**
- * HMAC-SHA-256 of a short text (RFC 2104, FIPS 180-4), in hex. By hand because every `dsc prepare` needs one, and
- * loading `node:crypto` for it takes 9 ms, a tenth of all (`npm run bench -- warm`). For anything longer, use that.
+ * HMAC-SHA-256 of a short text (RFC 2104, FIPS 180-4), in hex. Hand-written because every `dsc prepare` needs one, and
+ * loading `node:crypto` takes 9 ms, a tenth of the total (`npm run bench -- warm`). Use `node:crypto` for anything
+ * longer.
  */
 export function hmacSha256(key: string, text: string): string {
   const padded = Buffer.alloc(BLOCK_BYTES)

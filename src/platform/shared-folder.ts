@@ -9,10 +9,10 @@ const STICKY = 0o1000
 let umaskAtStart: number | undefined
 
 /**
- * Makes what this process creates from now on as open for the group and for others as `folder` is: in a folder that
- * a group shares (mode 2775), one member can then finish, evict and repair what another member staged, whatever
- * their umask. In a folder with the sticky bit, such as /tmp, everybody keeps what is theirs. Other threads have the
- * umask of the main one, and cannot set it.
+ * Makes new files of this process as accessible to group and others as `folder` is: in a folder that a group shares
+ * (mode 2775), one member can then finish, evict and repair copies that another member staged, regardless of umask. In
+ * a folder with the sticky bit, such as /tmp, files stay with their owners. Other threads have the umask of the main
+ * one, and cannot set it.
  */
 export function shareLikeFolder(folder: string): void {
   if (!isMainThread) return
@@ -25,7 +25,7 @@ export function restoreUmask(): void {
   if (umaskAtStart !== undefined) process.umask(umaskAtStart)
 }
 
-/** Creates an empty file that whoever may write into its folder may write, unless it exists. */
+/** Creates an empty file, unless it exists, that everybody with write permission for its folder can write. */
 export function createSharedFile(path: string): void {
   if (existsSync(path)) return
   const mode = 0o644 | (grantedBy(dirname(path)) & WRITE_OF_GROUP_AND_OTHERS)
@@ -37,15 +37,15 @@ export function createSharedFile(path: string): void {
     throw error
   }
   try {
-    fchmodSync(descriptor, mode) // whatever the umask took away
+    fchmodSync(descriptor, mode) // even if the umask removed bits
   } finally {
     closeSync(descriptor)
   }
 }
 
 /**
- * Makes a folder and its missing parents. Node's own recursive mkdir tries for ever where a parent exists and still
- * answers ENOENT (/proc, automounter maps, a folder that is held and was removed), and says ENOENT of a read-only file
+ * Makes a folder and its missing parents. Node's own recursive mkdir retries forever if a parent exists and still
+ * answers ENOENT (/proc, automounter maps, a held folder that was removed), and reports ENOENT for a read-only file
  * system.
  */
 export function makeFolder(path: string | Buffer): void {

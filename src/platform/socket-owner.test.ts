@@ -41,7 +41,7 @@ for (const [listening, dialled] of [
 
 test('findSocketOwner tells another user apart', { skip: needsRoot }, async (t) => {
   const socket = await accept(t, '127.0.0.1', (port) => {
-    // It becomes another user once it runs: to others this checkout may be closed.
+    // It changes its user after starting: others may lack access to this checkout.
     const code = `process.setuid(65_534); require('node:net').connect(${port}, '127.0.0.1')`
     const child = spawn(process.execPath, ['-e', code], { stdio: 'ignore' })
     t.after(() => child.kill())

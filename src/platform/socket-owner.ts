@@ -7,23 +7,23 @@ interface SocketEnd {
   readonly port: number
 }
 
-/** Longer than this nothing else waits for a table, ms. */
+/** Maximum time that reading a table blocks this thread's other work, ms. */
 const MAX_TURN_MS = 1
 
-/** Readings of the kernel's tables that begin when the one that goes on has ended. */
+/** Readings of the kernel's tables that start after the current one. */
 const nextTables = new Map<string, Promise<string>>()
 const lastTables = new Map<string, Promise<string>>()
 
 /**
- * The user who holds the other end of a loopback connection, as the kernel's table of sockets says (Linux). Undefined
- * where it is not there: the other end is on another machine or in another network namespace, or has gone.
- * `peer` is that end, `own` this one.
+ * The user who owns the other end of a loopback connection, from the kernel's socket table (Linux). Undefined if it is
+ * missing there: the other end is on another machine or in another network namespace, or is gone. `peer` is that end,
+ * `own` this one.
  */
 export async function findSocketOwner(peer: SocketEnd, own: SocketEnd): Promise<number | undefined> {
   const ends = [plainEnd(peer), plainEnd(own)] as const
   if (ends[0].address.includes(':')) return findInTable('/proc/net/tcp6', ends)
   const owner = await findInTable('/proc/net/tcp', ends)
-  // A client whose socket is for both families, as every Java virtual machine's, has addresses of IPv6 for IPv4.
+  // A client with a dual-stack socket, as every Java virtual machine's, has IPv6 forms of IPv4 addresses.
   return owner ?? findInTable('/proc/net/tcp6', [mappedEnd(ends[0]), mappedEnd(ends[1])])
 }
 
@@ -36,13 +36,13 @@ async function findInTable(
   const at = table.indexOf(` ${formatEnd(peer)} ${formatEnd(own)} `)
   if (at === -1) return undefined
   const [, , , , , , uid, , inode] = table.slice(at, table.indexOf('\n', at)).trim().split(/\s+/)
-  // An end that its process has closed is nobody's any more; the kernel soon says that it is user 0's.
+  // An end that its process closed has no owner; the kernel soon reports it as user 0's.
   return inode === '0' ? undefined : Number(uid)
 }
 
 /**
- * A table that was read from now on. Writing it takes the kernel milliseconds where there are many connections, so
- * those who ask while it does share the next one; the one that is being read may not have theirs yet.
+ * Reads a table from now on. Writing it takes the kernel milliseconds if there are many connections, so callers during
+ * a reading share the next one; the current one may not include their connection yet.
  */
 function readNextTable(path: string): Promise<string> {
   const waiting = nextTables.get(path)
@@ -58,8 +58,8 @@ function readNextTable(path: string): Promise<string> {
 }
 
 /**
- * The kernel writes a page of it for each read. On this thread, for to ask another for each page takes thrice as long;
- * a client that connects for every object leaves thousands of lines.
+ * Reads a table, which the kernel writes one page per read. On this thread: asking another for each page takes three
+ * times as long. A client that connects for every object leaves thousands of lines.
  */
 async function readTable(path: string): Promise<string> {
   const page = Buffer.allocUnsafe(64 * 1024)
@@ -79,13 +79,13 @@ async function readTable(path: string): Promise<string> {
   }
 }
 
-/** As in /proc/net/tcp: the address as 32-bit words in the byte order of the machine, in hexadecimal. */
+/** As in /proc/net/tcp: the address as 32-bit words in the machine's byte order, in hexadecimal. */
 function formatEnd(end: SocketEnd): string {
   const { address, port } = end
   const bytes = address.includes(':') ? parseV6(address) : address.split('.').map(Number)
   const words: string[] = []
   for (let at = 0; at < bytes.length; at += 4) {
-    const word = bytes.slice(at, at + 4).toReversed() // every machine that Node runs on is little-endian
+    const word = bytes.slice(at, at + 4).toReversed() // every machine that runs Node is little-endian
     words.push(word.map((byte) => byte.toString(16).padStart(2, '0')).join(''))
   }
   return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase()
@@ -102,12 +102,12 @@ function parseV6(address: string): readonly number[] {
   })
 }
 
-/** A socket for both families sees clients of IPv4 as `::ffff:127.0.0.1`; their own end mostly has a plain address. */
+/** A dual-stack socket sees IPv4 clients as `::ffff:127.0.0.1`; their own end usually has a plain address. */
 function plainEnd({ address, port }: SocketEnd): SocketEnd {
   return { address: address.replace(/^::ffff:(?=\d+\.)/i, ''), port }
 }
 
-/** The same end of IPv4 as an address of IPv6 (RFC 4291, 2.5.5.2). */
+/** The IPv6 form of an IPv4 end (RFC 4291, 2.5.5.2). */
 function mappedEnd({ address, port }: SocketEnd): SocketEnd {
   const bytes = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'))
   return { address: `::ffff:${bytes[0]}${bytes[1]}:${bytes[2]}${bytes[3]}`, port }

@@ -4,9 +4,8 @@ import { promisify } from 'node:util'
 import { resolveHeldPath } from './held-folder.js'
 
 /**
- * Writes everything of the file system that holds `directory` to its disk: syncfs(2) by way of coreutils, as Node has
- * no binding. False where there is no such command or it failed: then every file is to be synced on its own, which
- * also tells what went wrong.
+ * Syncs the whole file system that holds `directory` to its disk: syncfs(2) through coreutils, as Node has no binding.
+ * False if the command is missing or failed: then sync every file on its own, which also reveals the error.
  */
 export async function syncFileSystem(directory: string): Promise<boolean> {
   try {

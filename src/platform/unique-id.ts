@@ -1,6 +1,6 @@
 /**
- * Makes an identifier that no other process or machine makes: the time, the process, and 104 random bits. It is
- * no secret, so that `node:crypto`, which costs a warm `dsc prepare` several milliseconds, need not be loaded.
+ * Makes an identifier that no other process or machine makes: the time, the process, and 104 random bits. It is no
+ * secret, and so avoids `node:crypto`, which takes a warm `dsc prepare` several milliseconds to load.
  */
 export function createUniqueId(): string {
   const random = () => Math.floor(Math.random() * 2 ** 52).toString(36)

@@ -7,7 +7,7 @@ interface TreeEntry {
   readonly kind: 'file' | 'directory' | 'other'
 }
 
-/** Everything below a directory, folders before what is in them; symlinks are named, never followed. */
+/** Yields everything below a directory, folders before their contents; yields symlinks, but never follows them. */
 export async function* walkTree(directory: string): AsyncGenerator<TreeEntry> {
   const folders = [directory]
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
