@@ -1,23 +1,23 @@
 import type { CopyState, CopyUse } from '../model/copy.js'
 
-/** What decides whether a copy may be evicted. */
+/** The facts that decide whether a copy may be evicted. */
 export interface CopyStanding {
   readonly state: CopyState
   readonly isLocked: boolean
-  /** Whether it can be had again. */
+  /** Whether it can be refetched. */
   readonly hasSource: boolean
-  /** Whether live `use` and `transfer` leases keep it. */
+  /** Whether it has live `use` or `transfer` leases. */
   readonly isUsed: boolean
-  /** Whether somebody works on it now. */
+  /** Whether a stager is working on it. */
   readonly isBeingStaged: boolean
 }
 
-/** Copies of one node that policy treats alike, in numbers: a node's 100,000 copies are a few of these. */
+/** Totals of one node's copies that policy treats alike: a node's 100,000 copies make a few of these. */
 export interface CopySum extends CopyStanding {
   readonly node: string
-  /** Whether they lie, or stand for others that lay, on several nodes in stripes. */
+  /** Whether they are, or stand for, stripes over several nodes. */
   readonly isStriped: boolean
-  /** Whom they count for; absent: nobody said. */
+  /** The parties that they count for; absent: unknown. */
   readonly parties?: readonly string[] | undefined
   readonly copies: number
   readonly chargedBytes: number
@@ -26,7 +26,7 @@ export interface CopySum extends CopyStanding {
   readonly unwrittenBytes: number
 }
 
-/** How a copy stands with policy. */
+/** The standing of a copy with policy. */
 export function standingOf(copy: CopyUse): CopyStanding {
   return {
     state: copy.state,
@@ -37,7 +37,7 @@ export function standingOf(copy: CopyUse): CopyStanding {
   }
 }
 
-/** Sums up copies; as the record sums up those that it does not show one by one. */
+/** Sums up copies, as the record sums up those that it does not return one by one. */
 export function sumUpCopies(copies: readonly CopyUse[]): readonly CopySum[] {
   const sums = new Map<string, { -readonly [Field in keyof CopySum]: CopySum[Field] }>()
   for (const copy of copies) {

@@ -1,13 +1,13 @@
 import { isSameMachine, type NodeEntry, type NodeIdentity } from '../model/node.js'
 
-/** Who wants to be a node: the cache root that this process opened, on the machine it runs on. */
+/** A claim to a node's name: by the cache root that this process opened, on the machine it runs on. */
 export interface NodeClaim {
   readonly node: string
   readonly cacheRoot: string
   readonly identity: NodeIdentity
 }
 
-/** What a claim comes to; `holder` is the entry that speaks against it. */
+/** The result of a claim; `holder` is the conflicting entry. */
 export type ClaimVerdict =
   | { readonly outcome: 'ours' }
   | { readonly outcome: 'renewed' }
@@ -18,7 +18,7 @@ export type ClaimVerdict =
  *
  * | the record knows …                                   | outcome                                          |
  * |------------------------------------------------------|--------------------------------------------------|
- * | this root under another name, on this machine        | `renamed`: the machine or `node:` is called anew |
+ * | this root under another name, on this machine        | `renamed`: the machine or `node:` has a new name |
  * | this root under another name, on another machine     | `cloned`: its disk was copied                    |
  * | the name without identity, or not at all             | `ours`                                           |
  * | the name with this root, on this machine             | `ours`                                           |

@@ -1,15 +1,15 @@
 import { BoundedMap } from '../model/bounded-map.js'
 
-/** A node that has what is wanted, and how busy it is. */
+/** A node that has the wanted data, and how busy it is. */
 interface PeerLoad {
   readonly node: string
-  /** Transfers that it serves at present. */
+  /** Number of transfers that it is serving. */
   readonly transfers: number
 }
 
 /**
- * Orders peers for a transfer: the least loaded first. Equal ones are ordered by a hash with the asking node, so
- * that a hundred nodes that start at once do not all ask the same peer.
+ * Orders peers for a transfer: the least loaded first. Breaks ties by a hash with the asking node, so that a hundred
+ * nodes that start at once do not all ask the same peer.
  */
 export function rankPeers<T extends PeerLoad>(peers: readonly T[], askingNode: string): readonly T[] {
   return [...peers].sort(
@@ -21,8 +21,8 @@ export function rankPeers<T extends PeerLoad>(peers: readonly T[], askingNode: s
 }
 
 /**
- * Orders nodes that stage one dataset side by side by who is to read this part from the store: the first does, the
- * others take it from that one. If a node is gone, the next one answers for its parts and no other part moves
+ * Orders nodes that stage one dataset together by their turn to read this part from the source: the first one reads it,
+ * the others take it from that node. If a node is gone, the next one takes over its parts and no other part moves
  * (rendezvous hashing).
  */
 export function rankOwners(nodes: readonly string[], key: string, offset: number): readonly string[] {
@@ -34,7 +34,7 @@ export function rankOwners(nodes: readonly string[], key: string, offset: number
   }
   weighed.sort()
   const ranked = Array.from(weighed, (value) => nodes[value % MAX_NODES]!).reverse()
-  // Equal weights are as rare as they are small, but all nodes must agree on them.
+  // Equal weights are rare and small, but all nodes must agree on their order.
   for (let at = 1; at < ranked.length; at++) {
     const isEqual = Math.floor(weighed.at(-at)! / MAX_NODES) === Math.floor(weighed.at(-at - 1)! / MAX_NODES)
     if (isEqual && ranked[at - 1]! > ranked[at]!)
@@ -43,14 +43,14 @@ export function rankOwners(nodes: readonly string[], key: string, offset: number
   return ranked
 }
 
-/** How many nodes take a part from each node that passes it on: more would share one link, fewer make a longer way. */
+/** How many nodes take a part from each node that passes it on: more would share one link, fewer lengthen the path. */
 const TAKERS = 2
-/** The same of a part that somebody waits for: each node that passes it on takes most of a second. */
+/** The same for a part that a reader waits for: each node that passes it on takes most of a second. */
 export const TAKERS_IN_HASTE = 8
 
 /**
- * From whom the node at `position` of a part's order takes it, the nearest first. The first `sources` of the order have
- * the part or read it from the store; the others pass it on, each to `takers`, so that nobody sends it to all.
+ * The nodes from which the node at `position` of a part's order takes it, nearest first. The first `sources` nodes have
+ * the part or read it from the source; the others pass it on, each to `takers`, so that no node sends it to all.
  */
 export function planPassing(position: number, sources: number, takers = TAKERS): readonly number[] {
   const givers: number[] = []
@@ -61,13 +61,13 @@ export function planPassing(position: number, sources: number, takers = TAKERS):
   return givers
 }
 
-/** So much further in an object the order of its nodes begins elsewhere, bytes. */
+/** After this many bytes of an object, the order of its nodes starts at another one. */
 const TURN_BYTES = 1024 * 1024
-/** 2^32 by the golden ratio: wherever an object's parts begin, these turns spread over the whole circle. */
+/** 2^32 divided by the golden ratio: from any start, these turns spread an object's parts over the whole circle. */
 const GOLDEN_TURN = 0x9e3779b1
-/** Above any number of nodes; a weight of 32 bits and an index below this fit into one number. */
+/** Above any number of nodes; a 32-bit weight and an index below this fit into one number. */
 const MAX_NODES = 2 ** 20
-/** Hashes of nodes' names with what follows them: the same names are ranked for every part. */
+/** Hashes of node names with their suffixes: the same names are ranked for every part. */
 const known = new BoundedMap<string, number>(10_000)
 
 function hashOfNode(node: string): number {
@@ -76,7 +76,7 @@ function hashOfNode(node: string): number {
 
 const FNV_BASIS = 0x811c9dc5
 
-/** 32-bit FNV-1a, mixed once more, because neighbouring names differ in their last characters only. */
+/** 32-bit FNV-1a, mixed once more because neighboring names differ only in their last characters. */
 function hash(text: string): number {
   return mix(hashOn(FNV_BASIS, text))
 }

@@ -10,7 +10,7 @@ import { measureShares, type ShareStanding } from './shares.js'
  * |-----------|----------------------------------------------------------------------------|
  * | `admit`   | the request fits once `plan.victims` (perhaps none) are gone               |
  * | `wait`    | evictions under way hold space: finish them, then decide again             |
- * | `refuse`  | evicting all that is permitted would not be enough; nothing is to be deleted |
+ * | `refuse`  | not even every permitted eviction is enough; nothing is deleted            |
  */
 export type Admission =
   | { readonly outcome: 'admit'; readonly plan: EvictionPlan }
@@ -19,11 +19,11 @@ export type Admission =
       readonly outcome: 'refuse'
       readonly plan: EvictionPlan
       readonly holders: readonly CopyUse[]
-      /** How the shares of the node stand; empty where there are none. */
+      /** The state of the node's shares; empty without shares. */
       readonly shares: readonly ShareStanding[]
     }
 
-/** What admission depends on; `disk` is measured before the transaction that applies the outcome. */
+/** The inputs of admission; `disk` is measured before the transaction that applies the outcome. */
 export interface AdmissionInput {
   readonly policy: CachePolicy
   readonly disk: DiskUsage
@@ -35,9 +35,8 @@ export interface AdmissionInput {
 }
 
 /**
- * Decides whether a listed source may be staged now.
- * Waits while any eviction is under way: its bytes are still on disk, and a reservation made against them
- * could overshoot what the disk really holds.
+ * Decides whether a listed source may be staged now. Waits during any eviction: its bytes are still on disk, and a
+ * reservation made against them could exceed the space the disk really has.
  */
 export function planAdmission(input: AdmissionInput): Admission {
   const evicting = input.copies.filter((copy) => copy.state === 'evicting')

@@ -5,42 +5,44 @@ import { type CopyStanding, type CopySum, standingOf, sumUpCopies } from './copy
 import { type CacheLoad, findShortfalls, type Shortfall, type SpaceRequest } from './quota.js'
 import { takeByShare, type Victim } from './take-by-share.js'
 
-/** What an eviction will delete. Making it touches nothing; the record applies it in one transaction. */
+/**
+ * The copies that an eviction will delete. Planning changes nothing; the record applies the plan in one transaction.
+ */
 export interface EvictionPlan {
-  /** In the order of deletion. Empty when nothing is needed, and when even everything would not be enough. */
+  /** In the order of deletion. Empty if nothing is needed, and if deleting everything would not be enough. */
   readonly victims: readonly Victim[]
   readonly freedBytes: number
-  /** The limits that stay broken after every permitted eviction; empty = the request fits. */
+  /** Limits still exceeded after every permitted eviction; empty = the request fits. */
   readonly shortfalls: readonly Shortfall[]
-  /** What could be freed at most: the bytes of every idle unlocked copy that this request may take. */
+  /** Maximum that could be freed: the bytes of every idle unlocked copy that this request may take. */
   readonly evictableBytes: number
   readonly evictableCopies: number
 }
 
-/** Everything the decision depends on. */
+/** All inputs of the decision. */
 export interface EvictionInput {
   readonly policy: CachePolicy
   readonly disk: DiskUsage
-  /** All copies of the node, `evicting` ones included: their bytes are on disk until they are gone. */
+  /** All copies of the node, including `evicting` ones: their bytes are on disk until they are gone. */
   readonly copies: readonly CopyUse[]
   readonly request: SpaceRequest
   /** The copy that the request is for: neither charged nor a victim. */
   readonly requestCopyId?: string
-  /** Whom the request is for. Absent: the parties of the copy that it is for; without one, nobody's (cleanup). */
+  /** The parties that make the request. Absent: those of the copy that it is for; without one, none (cleanup). */
   readonly parties?: readonly string[]
-  /** Stages for a job that has not begun: takes free room and what is borrowed, and nothing that is guaranteed. */
+  /** Whether the request is for a job that has not begun: it takes free and borrowed space, and nothing guaranteed. */
   readonly isPrefetch?: boolean | undefined
-  /** `part`: evict what helps even if a limit stays broken (cleanup). Default `all`: enough or nothing. */
+  /** `part`: evict any copy that helps, even if a limit stays exceeded (cleanup). Default `all`: enough or nothing. */
   readonly accept?: 'all' | 'part'
 }
 
 /**
  * Chooses copies to delete so that the request fits the policy; enough or nothing.
  *
- * Never chooses a copy that is leased, locked, being staged, or without a remote source. First come stagings
- * that nobody works on, then versions that a newer ready one replaces, then the least recently used; equal
- * ages fall back to name, then version, so that every node plans alike. A copy whose deletion would not
- * bring any broken limit nearer is passed over. Where the policy has shares, `takeByShare` says who gives.
+ * Never chooses a copy that is leased, locked, being staged, or without a remote source. Abandoned stagings come first,
+ * then versions that a newer ready one replaces, then the least recently used. Equal ages fall back to name, then
+ * version, so that every node plans alike. Skips a copy whose deletion would bring no exceeded limit nearer. If the
+ * policy has shares, `takeByShare` decides whose copies go.
  */
 export function planEviction(input: EvictionInput): EvictionPlan {
   const others = input.copies.filter((copy) => copy.copyId !== input.requestCopyId)
@@ -92,7 +94,7 @@ function sumCopies(victims: Iterable<Victim>): { readonly bytes: number; readonl
   return { bytes, copies }
 }
 
-/** What the record says the copies take. Reserved copies, not yet listed, take nothing. */
+/** The load of the copies, according to the record. Reserved copies, not yet listed, take nothing. */
 export function measureLoad(sums: readonly CopySum[]): CacheLoad {
   const charged = sums.filter(({ state }) => state !== 'reserved')
   const staging = charged.filter(({ state }) => state === 'staging')
@@ -104,25 +106,25 @@ export function measureLoad(sums: readonly CopySum[]): CacheLoad {
   }
 }
 
-/** Whether policy may ever delete the copy at present: idle, unlocked, and to be had again from a source. */
+/** Whether policy may now delete the copy: idle, unlocked, and available from a source to refetch. */
 export function isEvictable(copy: CopyUse): boolean {
   return mayGo(standingOf(copy))
 }
 
-/** `isEvictable` of copies that are summed up. */
+/** `isEvictable` for copies in a sum. */
 export function mayGo({ state, isLocked, hasSource, isUsed, isBeingStaged }: CopyStanding): boolean {
   return !isUsed && !isBeingStaged && !isLocked && hasSource && (state === 'ready' || state === 'staging')
 }
 
 /**
- * Whether nobody works on what was begun. Leases of its users do not count: they have no path to read yet, and
- * whoever still waits begins anew.
+ * Whether a begun staging has no stager. Leases of its users do not count: they have no path to read yet, and a user
+ * still waiting starts it again.
  */
 export function isAbandoned(copy: CopyUse): boolean {
   return (copy.state === 'reserved' || copy.state === 'staging') && !copy.isBeingStaged && copy.lock === null
 }
 
-/** The plan that deletes exactly these copies. The caller has asked `isEvictable` or `isAbandoned` of each. */
+/** The plan that deletes exactly these copies. The caller has checked `isEvictable` or `isAbandoned` for each. */
 export function planToDelete(copies: readonly CopyUse[], reason: string): EvictionPlan {
   const bytes = copies.reduce((sum, copy) => sum + copy.chargedBytes, 0)
   return {
@@ -135,8 +137,8 @@ export function planToDelete(copies: readonly CopyUse[], reason: string): Evicti
 }
 
 /**
- * The plan that frees so many bytes: the policy's own order, on a disk that has nothing free and unlimited room. Of a
- * staging that was left, what it has written counts: the rest is on no disk, nor has room to be made for it.
+ * The plan that frees this many bytes: uses the policy's own order, as if the disk had no free space and no limit. Of
+ * an abandoned staging, only the written bytes count: the rest is on no disk, and needs no space.
  */
 export function planToFree(copies: readonly CopyUse[], bytes: number): EvictionPlan {
   const { POSITIVE_INFINITY } = Number
@@ -163,7 +165,7 @@ export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
     if (copy.state === 'staging') return 0
     const last = newest.get(copy.dataset)
     const isOlder = (copy.readyAtMs ?? 0) < (last?.readyAtMs ?? 0)
-    return isOlder && copy.version !== last?.version ? 1 : 2 // a stripe and a whole copy replace nothing
+    return isOlder && copy.version !== last?.version ? 1 : 2 // a stripe and a whole copy do not replace each other
   }
   const reasons = ['abandoned staging', 'replaced by a newer version', 'least recently used'] as const
   return copies
@@ -179,7 +181,7 @@ export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
     .map(({ copy, rank }) => ({ copy, reason: reasons[rank]! }))
 }
 
-/** Each remaining shortfall as a share of what it was; equal to the count when nothing came nearer. */
+/** Sums each remaining shortfall relative to its original; equals the count if nothing came nearer. */
 function sumMissing(remaining: readonly Shortfall[], before: readonly Shortfall[]): number {
   return before.reduce((sum, shortfall) => {
     const now = remaining.find((candidate) => candidate.limit === shortfall.limit)
@@ -187,7 +189,7 @@ function sumMissing(remaining: readonly Shortfall[], before: readonly Shortfall[
   }, 0)
 }
 
-/** The disk once the files of a copy are gone. */
+/** The disk after the files of a copy are gone. */
 export function freeDisk(disk: DiskUsage, copy: Copy): DiskUsage {
   const onDiskBytes = copy.state === 'staging' ? copy.writtenBytes : copy.chargedBytes
   return {

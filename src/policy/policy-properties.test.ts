@@ -75,7 +75,7 @@ const copies = fc
     ),
   )
 const input = fc.record({ policy, disk, copies, request, accept: fc.constantFrom('all', 'part') })
-/** Only a number of datasets is missing: an eviction is often needed and often enough. */
+/** The only limit is the number of datasets: an eviction is often needed and often enough. */
 const crowded = fc.record({
   policy: fc.record({ maxDatasets: fc.nat({ max: 8 }) }),
   disk: fc.constant({ capacityBytes: 2 ** 53 - 1, freeBytes: 2 ** 53 - 1, inodesTotal: 0, inodesFree: 0 }),
@@ -190,7 +190,7 @@ function without(present: readonly CopyUse[], gone: ReadonlySet<string>): readon
   return present.filter(({ copyId }) => !gone.has(copyId))
 }
 
-/** The disk once the copies are gone: a staging gives back what it has written, a ready copy what it is charged. */
+/** The disk without these copies: a staging frees its written bytes, a ready copy its charged bytes. */
 function freeDisk(found: DiskUsage, present: readonly CopyUse[], gone: ReadonlySet<string>): DiskUsage {
   let { freeBytes, inodesFree } = found
   for (const copy of present) {

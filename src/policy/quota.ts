@@ -1,6 +1,6 @@
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 
-/** What the copies of one node take at present, by the record. */
+/** The current load of one node's copies, according to the record. */
 export interface CacheLoad {
   readonly datasets: number
   readonly bytes: number
@@ -9,22 +9,22 @@ export interface CacheLoad {
   readonly outstandingInodes: number
 }
 
-/** What a request asks for. */
+/** The space that a request needs. */
 export interface SpaceRequest {
   readonly datasets: number
   readonly bytes: number
   readonly inodes: number
 }
 
-/** A limit of the cache that a request can overshoot. */
+/** A limit of the cache that a request can exceed. */
 export type Limit = 'maxDatasets' | 'maxPercent' | 'minFree' | 'inodes'
 
-/** By how much a request overshoots one limit. All amounts are 0 or more; `missing` is above 0. */
+/** How far a request exceeds one limit. All amounts are 0 or more; `missing` is above 0. */
 export interface Shortfall {
   readonly limit: Limit
-  /** What the limit allows in all. */
+  /** The total that the limit allows. */
   readonly allowed: number
-  /** What is taken already (for `minFree` and `inodes`: what is promised to others). */
+  /** The amount already taken (for `minFree` and `inodes`: already promised to others). */
   readonly taken: number
   readonly needed: number
   readonly missing: number

@@ -1,17 +1,17 @@
 import type { CopyUse } from '../model/copy.js'
 
-/** What of a job's datasets a node has. */
+/** The part of a job's datasets that a node has. */
 export interface NodeHint {
   readonly node: string
-  /** Of these it has something: whole copies, or stripes. */
+  /** Datasets of which it has something: whole copies, or stripes. */
   readonly ready: readonly string[]
   readonly staging: readonly string[]
-  /** How many datasets that are in all, a stripe of 4 counting as 0.25. */
+  /** Total number of datasets, a stripe of 4 counting as 0.25. */
   readonly readyShare: number
   readonly stagingShare: number
 }
 
-/** Nodes that have some of the datasets: those with most that is ready first, then most on its way, then by name. */
+/** Nodes that have some of the datasets: ordered by most ready, then most being downloaded, then by name. */
 export function rankHints(datasets: readonly string[], copies: readonly CopyUse[]): readonly NodeHint[] {
   const byNode = Map.groupBy(copies, ({ node }) => node)
   return [...byNode]
@@ -38,7 +38,7 @@ function describeNode(node: string, copies: readonly CopyUse[], datasets: readon
   }
 }
 
-/** How much of its dataset a node has in these copies, 0 to 1: of the version of which it has most. */
+/** The fraction of its dataset that a node has in these copies, 0 to 1: of its most complete version. */
 function findShare(copies: readonly CopyUse[]): number {
   const versions = Map.groupBy(copies, ({ version, stripe }) =>
     JSON.stringify([version, stripe?.nodes.length]),

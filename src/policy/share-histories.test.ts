@@ -10,7 +10,7 @@ const seed = Number(process.env.DSC_TEST_SEED ?? Date.now() % 1_000_000_007)
 const CAPACITY = 1000
 const PARTIES = ['user:a', 'group:b', 'account:c', undefined] as const
 
-/** What happens on a node, one after the other. */
+/** An event on a node; they happen one after the other. */
 type Step =
   | { readonly kind: 'ask'; readonly by: number; readonly bytes: number; readonly isPrefetch: boolean }
   | { readonly kind: 'use'; readonly pick: number; readonly by: number }
@@ -23,7 +23,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('ask' as const),
       by: party,
-      // So few bytes that datasets run out first, or so many that bytes do.
+      // Few enough bytes that datasets run out first, or many enough that bytes do.
       bytes: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 500 })),
       isPrefetch: fc.constantFrom(false, false, false, true),
     }),
@@ -45,7 +45,7 @@ const policy = fc
     }),
   )
 
-/** What shares mean, in sums over a list: nothing of the planner is used. */
+/** Shares defined as sums over a list, without using the planner. */
 class NaiveNode {
   readonly policy: CachePolicy
   copies: CopyUse[] = []
@@ -81,7 +81,7 @@ class NaiveNode {
     return by === undefined || taken.bytes > guaranteed.bytes || taken.slots > guaranteed.slots
   }
 
-  /** What an `ask` is entitled to: it stays within its guarantee, and no borrower keeps by a lease what it needs. */
+  /** Whether an `ask` must succeed: it stays within its guarantee, and no borrower's lease holds the space it needs. */
   isEntitled(by: string | undefined, bytes: number) {
     const [taken, guaranteed] = [this.takenBy(by), this.guarantee(by)]
     const isWithin = taken.bytes + bytes <= guaranteed.bytes && taken.slots + 1 <= guaranteed.slots
@@ -119,7 +119,7 @@ class NaiveNode {
   }
 }
 
-/** Checks one admission against what shares mean, and carries it out. Returns whether it was admitted. */
+/** Checks one admission against the definition of shares, and applies it. Returns whether it was admitted. */
 function askAndCheck(
   node: NaiveNode,
   by: string | undefined,

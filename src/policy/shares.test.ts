@@ -8,7 +8,7 @@ import { planAdmission } from './plan-admission.js'
 import { measureLoad, planEviction } from './plan-eviction.js'
 import { findShare, measureShares } from './shares.js'
 
-/** Of a disk of 1,000 bytes, in one order with the seniority of the copies: lower ages go later. */
+/** For a disk of 1,000 bytes, in the same order as the age of the copies: lower ages go later. */
 const POLICY: CachePolicy = {
   maxPercent: 100,
   shares: [
@@ -107,7 +107,7 @@ for (const { name, copies, bytes, party, isPrefetch, maxDatasets, victims } of [
     ],
     bytes: 10,
     party: vision,
-    maxDatasets: 4, // 30 % of them, 1.2, guarantee one
+    maxDatasets: 4, // 30 % of it is 1.2, which guarantees one
     victims: ['first'],
   },
   {
@@ -193,12 +193,12 @@ test('shares are of what copies may take beside files of others and what nobody 
     copyOf(ada, 'ada', { chargedBytes: 200 }),
   ]
   const sums = sumUpCopies(copies)
-  const disk = { ...DISK, freeBytes: 500 } // others have 200
+  const disk = { ...DISK, freeBytes: 500 } // others take 200
   const [first, second, rest] = measureShares({ ...POLICY, minFreeBytes: 100 }, disk, {
     sums,
     load: measureLoad(sums),
   })
-  // 1000 - 200 of others - 100 to stay free - 100 locked
+  // 1000 - 200 of others - 100 to keep free - 100 locked
   assert.equal(first?.guaranteedBytes, 300)
   assert.deepEqual(
     [second?.guaranteedBytes, second?.usedBytes, second?.borrowedBytes, second?.guaranteedDatasets],

@@ -3,22 +3,22 @@ import type { CachePolicy, DiskUsage, Share } from '../model/policy.js'
 import type { CopySum } from './copy-sums.js'
 import { type CacheLoad, quotaBytes } from './quota.js'
 
-/** How much of a node a share has, and how much it takes. */
+/** The size of a share of a node, and how much of it is used. */
 export interface ShareStanding {
-  /** `user:alice`, `group:vision`, `account:nlp`; null = everybody without a share, to whom nothing is guaranteed. */
+  /** `user:alice`, `group:vision`, `account:nlp`; null = everybody without a share, who has no guarantee. */
   readonly party: string | null
-  /** Of what copies may take here, 0 to 100. */
+  /** Percentage of the space for copies on this node, 0 to 100. */
   readonly percent: number
   readonly guaranteedBytes: number
-  /** Of `maxDatasets`; null = there is no such limit. */
+  /** Part of `maxDatasets`; null = no such limit. */
   readonly guaranteedDatasets: number | null
   readonly usedBytes: number
   readonly usedDatasets: number
-  /** What it takes beyond its guarantee, of what others leave unused. */
+  /** Bytes used beyond its guarantee, out of what others leave unused. */
   readonly borrowedBytes: number
 }
 
-/** The share that a task's copies count for: the first, in the order of the policy, of its parties. Null: none. */
+/** The share that a task's copies count for: the first of its parties in the order of the policy. Null: none. */
 export function findShare(
   shares: readonly Share[] | undefined,
   parties: readonly string[] | undefined,
@@ -27,9 +27,9 @@ export function findShare(
 }
 
 /**
- * What copies may take on the node together: `maxPercent` of the disk and no more than the disk has beside `minFree`
- * and the files of others, and `maxDatasets`; less what nobody's share has and no eviction may take (locked, adopted
- * without a source). Shares are percentages of it, so that all of them can be had at once.
+ * The total that copies may take on the node: `maxPercent` of the disk but no more than the disk has besides `minFree`
+ * and the files of others, and `maxDatasets`; minus what belongs to no share and no eviction may take (locked, adopted
+ * without a source). Shares are percentages of it, so that all of them can be used at once.
  */
 function measureShareable(policy: CachePolicy, disk: DiskUsage, { sums, load }: Held): Used {
   const fixed = sums.filter(
@@ -47,7 +47,7 @@ function measureShareable(policy: CachePolicy, disk: DiskUsage, { sums, load }: 
   }
 }
 
-/** Copies of one node, and what they come to. */
+/** Copies of one node, and their totals. */
 export interface Held {
   readonly sums: readonly CopySum[]
   readonly load: CacheLoad
@@ -58,13 +58,13 @@ interface Used {
   datasets: number
 }
 
-/** Who takes how much of a node, while copies leave it one by one. */
+/** Tracks how much of a node each share takes, while copies leave it one by one. */
 export class ShareLedger {
   readonly #policy: CachePolicy
   readonly #shareable: Used
   readonly #used = new Map<string | null, Used>()
 
-  /** `load` is that of `sums`. */
+  /** `load` is the load of `sums`. */
   constructor(policy: CachePolicy, disk: DiskUsage, held: Held) {
     this.#policy = policy
     this.#shareable = measureShareable(policy, disk, held)
@@ -75,7 +75,9 @@ export class ShareLedger {
     return findShare(this.#policy.shares, parties)
   }
 
-  /** Whether the share takes more than it is guaranteed, in bytes or in datasets. Who has no share always borrows. */
+  /**
+   * Whether the share takes more than its guarantee, in bytes or in datasets. Parties without a share always borrow.
+   */
   isBorrower(party: string | null): boolean {
     if (party === null) return true
     const { bytes, datasets } = this.#usedBy(party)
@@ -127,7 +129,7 @@ export class ShareLedger {
   }
 }
 
-/** How the shares of a node stand. Empty where the policy has none. */
+/** The state of a node's shares. Empty if the policy has none. */
 export function measureShares(policy: CachePolicy, disk: DiskUsage, held: Held): readonly ShareStanding[] {
   return policy.shares === undefined ? [] : new ShareLedger(policy, disk, held).list()
 }

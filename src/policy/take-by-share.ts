@@ -2,17 +2,17 @@ import type { Copy } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import { findShare, type Held, ShareLedger } from './shares.js'
 
-/** One copy that an eviction will delete, and why this one. */
+/** A copy that an eviction will delete, and the reason. */
 export interface Victim {
   readonly copy: Copy
   readonly reason: string
 }
 
-/** Who asks for room, and on what node. */
+/** The request for space, and its node. */
 interface Asked {
   readonly policy: CachePolicy
   readonly disk: DiskUsage
-  /** Whom the request is for; undefined = nobody (cleanup). */
+  /** The requesting parties; undefined = none (cleanup). */
   readonly parties: readonly string[] | undefined
   readonly isPrefetch?: boolean | undefined
 }
@@ -22,13 +22,13 @@ interface Asked {
  *
  * | a copy of …                                         | is offered to                                 |
  * |-----------------------------------------------------|-----------------------------------------------|
- * | a borrower: who takes more than it is guaranteed    | everybody, first                              |
- * | the share that asks                                 | that share, then; but not to a prefetch       |
- * | another share, within its guarantee                 | nobody but a cleanup, which asks for nobody   |
+ * | a borrower, which takes more than its guarantee     | everybody, first                              |
+ * | the requesting share                                | that share, next; but not to a prefetch       |
+ * | another share, within its guarantee                 | only a cleanup, which has no parties          |
  *
- * Within a row, `candidates` keep their order. Whoever has no share borrows all that it has. A share ceases to be a
- * borrower as its copies go. So room that a share is guaranteed can be had whenever its borrowers are idle:
- * once none of them is left, the others take at most what is guaranteed to them.
+ * Within a row, `candidates` keep their order. Parties without a share borrow everything they have. A share stops
+ * being a borrower as its copies go. So guaranteed space is available whenever its borrowers are idle: once none of
+ * them is left, the others take at most their guarantee.
  */
 export function* takeByShare(
   asked: Asked,
