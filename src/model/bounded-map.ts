@@ -1,4 +1,4 @@
-/** A map that forgets: the entry that was set longest ago goes when there would be more than `maxEntries`. */
+/** A map of limited size: beyond `maxEntries`, it drops the entry that was set longest ago. */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #maxEntries: number
 
@@ -9,12 +9,12 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
   }
 
   override set(key: Key, value: Value): this {
-    this.delete(key) // it is the newest again
+    this.delete(key) // makes it the newest again
     if (this.size >= this.#maxEntries) this.delete(this.keys().next().value!)
     return super.set(key, value)
   }
 
-  /** The value of a key; where it has none, `make` gives it, and it is kept unless it is undefined. */
+  /** Returns the value of a key, or makes it with `make` and keeps it unless it is undefined. */
   getOrMake(key: Key, make: () => Value): Value {
     const known = this.get(key)
     if (known !== undefined) return known

@@ -16,14 +16,14 @@ const BITS_OF_UNIT: Readonly<Record<string, number>> = {
   Tbit: 1e12,
 }
 
-/** What `parseByteRate` takes, as a regular expression without flags (so that a JSON Schema can hold it). */
+/** The input of `parseByteRate`, as a regular expression without flags (so that a JSON Schema can contain it). */
 export const BYTE_RATE_PATTERN =
   '^\\s*[0-9]+(\\.[0-9]+)?\\s*([kKMGT]?B|[kKMGT]iB|[kKMGT]?bit|[kKMGT]bps)?(/s)?\\s*$'
 
 /**
- * Reads a rate as bytes per second: `200MiB/s`, `200MB`, `1Gbit/s`, `10Gbps`, `4096`. The case of the unit counts,
- * and a bare `b` is refused: `Mb` means megabits to half of its readers and megabytes to the others.
- * Throws a RangeError that says what was expected and found.
+ * Parses a rate as bytes per second: `200MiB/s`, `200MB`, `1Gbit/s`, `10Gbps`, `4096`. The unit is case-sensitive, and
+ * a bare `b` is refused: half of its readers take `Mb` for megabits, the others for megabytes. Throws a RangeError with
+ * what was expected and found.
  */
 export function parseByteRate(raw: string | number): number {
   const text = String(raw)

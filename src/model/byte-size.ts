@@ -13,13 +13,12 @@ const BYTES_OF_UNIT: Readonly<Record<string, number>> = {
 }
 const DISPLAYED = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 
-/** What `parseByteSize` takes, as a regular expression without flags (so that a JSON Schema can hold it). */
+/** The input of `parseByteSize`, as a regular expression without flags (so that a JSON Schema can contain it). */
 export const BYTE_SIZE_PATTERN = '^\\s*[0-9]+(\\.[0-9]+)?\\s*([kKmMgGtTpP]?[bB]|[kKmMgGtTpP][iI][bB])?\\s*$'
 
 /**
- * Reads a number of bytes: `50GiB` (powers of 1024), `10GB` (powers of 1000), `1.5 TiB`, `4096`.
- * A bare `G` is refused: half of the tools mean GB by it and half GiB.
- * Throws a RangeError that says what was expected and found.
+ * Parses a number of bytes: `50GiB` (powers of 1024), `10GB` (powers of 1000), `1.5 TiB`, `4096`. Refuses a bare `G`:
+ * half of the tools mean GB, the others GiB. Throws a RangeError with what was expected and found.
  */
 export function parseByteSize(raw: string | number): number {
   const text = String(raw)
@@ -33,11 +32,11 @@ export function parseByteSize(raw: string | number): number {
   return bytes
 }
 
-/** Writes a number of bytes for people, to three digits, in powers of 1024: `512 B`, `1.5 KiB`, `50 GiB`. */
+/** Formats a number of bytes for people, to three digits, in powers of 1024: `512 B`, `1.5 KiB`, `50 GiB`. */
 export function formatByteSize(bytes: number): string {
   let value = Math.abs(bytes)
   let unit = 0
-  // 1023.5 would print as 1024: the next unit says it shorter.
+  // 1023.5 would print as 1024: the next unit is shorter.
   while (value >= 1023.5 && unit < DISPLAYED.length - 1) {
     value /= 1024
     unit += 1

@@ -7,10 +7,10 @@ import { SOURCE_SCHEMES } from './source-url.js'
  */
 export type CopyState = 'reserved' | 'staging' | 'ready' | 'evicting'
 
-/** Where the bytes of a copy may have come from. `local`: they were on disk before dsc (adopted). */
+/** Possible sources of a copy's bytes. `local`: they were on disk before dsc (adopted). */
 export const COPY_ORIGINS = [...SOURCE_SCHEMES, 'peer', 'local'] as const
 
-/** Where the bytes of one copy came from. */
+/** Where the bytes of a copy came from. */
 export type CopyOrigin = (typeof COPY_ORIGINS)[number]
 
 /** An operator's "never evict this". */
@@ -29,35 +29,35 @@ export interface Copy {
   readonly version: string | null
   readonly state: CopyState
   readonly origin: CopyOrigin
-  /** What to fetch again; null when nobody knows a remote source (adopted). */
+  /** The definition to refetch from; null if no remote source is known (adopted). */
   readonly source: Dataset | null
-  /** Absolute path of the copy's directory on its node: `manifest.db` and `files/` lie in it. */
+  /** Absolute path of the copy's directory on its node; contains `manifest.db` and `files/`. */
   readonly directory: string
   /** Absolute path that jobs read. */
   readonly path: string
-  /** Bytes of disk charged to the policy: the reservation while staging, blocks on disk once ready. */
+  /** Bytes of disk charged to the quota: the reservation while staging, blocks on disk once ready. */
   readonly chargedBytes: number
   readonly chargedInodes: number
-  /** Bytes of the reservation that are on disk already. */
+  /** Bytes of the reservation that are already on disk. */
   readonly writtenBytes: number
   readonly files: number
   /** Sum of the objects' sizes. */
   readonly contentBytes: number
   readonly lock: CopyLock | null
   readonly lastTask: string | null
-  /** Unix epoch in ms; stamped when published and at every lease. Orders evictions. */
+  /** Unix epoch in ms; stamped on publishing and at every lease. Orders evictions. */
   readonly lastUsedAtMs: number
   readonly createdAtMs: number
   readonly readyAtMs: number | null
-  /** Whom the task belongs to that used it last: the copy counts for their share. Absent: nobody said. */
+  /** The parties of the task that used it last: the copy counts for their share. Absent: unknown. */
   readonly parties?: readonly string[] | undefined
   /** Absent: the copy has every object of the version. */
   readonly stripe?: Stripe | undefined
-  /** Of a whole copy: the nodes of layouts in which it stands for a stripe, and which no stripe is left to tell of. */
+  /** Of a whole copy: the node lists of layouts in which it stands for a stripe and which have no stripe left. */
   readonly layouts?: readonly (readonly string[])[] | undefined
 }
 
-/** The part of a version that a copy has: object i, in the order of keys, where i mod `nodes.length` is `index`. */
+/** A copy's part of a version: object i, in the order of keys, where i mod `nodes.length` is `index`. */
 export interface Stripe {
   /** From 0. */
   readonly index: number
@@ -68,7 +68,7 @@ export interface Stripe {
 /** More stripes than this are a mistake. */
 const MAX_STRIPES = 1000
 
-/** Checks a stripe that came from elsewhere. Throws a RangeError that says what was expected and found. */
+/** Checks a stripe from an external source. Throws a RangeError with what was expected and found. */
 export function parseStripe(raw: unknown): Stripe {
   const { index, nodes } = (raw ?? {}) as Partial<Stripe>
   const isList = Array.isArray(nodes) && nodes.every((node) => typeof node === 'string' && node !== '')
@@ -85,10 +85,10 @@ export function formatStripe(stripe: Stripe): string {
   return `${stripe.index + 1}/${stripe.nodes.length}`
 }
 
-/** A copy with what keeps it: how an eviction or a status sees it. */
+/** A copy with its leases: how an eviction or a status sees it. */
 export interface CopyUse extends Copy {
   /** Live `use` and `transfer` leases. */
   readonly referenceCount: number
-  /** Whether a live `stage` lease says that somebody works on it now. */
+  /** Whether it has a live `stage` lease, so that a stager is working on it. */
   readonly isBeingStaged: boolean
 }

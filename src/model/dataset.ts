@@ -17,20 +17,20 @@ export interface Dataset {
   readonly requesterPays?: boolean | undefined
   /** Profile of the AWS configuration files. */
   readonly profile?: string | undefined
-  /** Globs relative to the prefix; an object is taken when one matches. Empty = every object. */
+  /** Globs relative to the prefix; an object is included if one matches. Empty = every object. */
   readonly include: readonly string[]
-  /** Globs relative to the prefix, stronger than `include`. A pattern equal to a key always matches it. */
+  /** Globs relative to the prefix that override `include`. A pattern equal to a key always matches it. */
   readonly exclude: readonly string[]
-  /** How feeds find samples in the files. Default: by what most bytes of a folder are. */
+  /** How feeds find samples in the files. Default: by the format of most bytes in a folder. */
   readonly format?: FormatName | undefined
-  /** Columns of rows that feeds read, in this order. Default: all. */
+  /** Columns that feeds read from rows, in this order. Default: all. */
   readonly columns?: readonly string[] | undefined
 }
 
-/** Which objects of a source are taken. */
+/** Which objects of a source belong to the dataset. */
 export type Filters = Pick<Dataset, 'include' | 'exclude'>
 
-/** Whether two definitions ask for the same objects; how their bytes are reached does not matter. */
+/** Whether two definitions select the same objects; how their bytes are reached does not matter. */
 export function isSameDefinition(one: Dataset, other: Dataset): boolean {
   const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
   return content(one) === content(other)
@@ -38,7 +38,7 @@ export function isSameDefinition(one: Dataset, other: Dataset): boolean {
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 
-/** Whether a dataset may be called so. */
+/** Whether this is a valid dataset name. */
 export function isDatasetName(raw: string): boolean {
   return NAME.test(raw)
 }
@@ -55,8 +55,8 @@ export function parseDatasetName(raw: string): string {
 }
 
 /**
- * A readable name for a source nobody named: the last parts of its path and 8 hexadecimal digits of its hash.
- * The same source, with the same filters, gives the same name on every machine.
+ * A readable name for a source without one: the last parts of its path and 8 hexadecimal digits of its hash. The same
+ * source, with the same filters, gives the same name on every machine.
  */
 export function deriveDatasetName(source: string, filters: Partial<Filters> = {}): string {
   const canonical = formatSourceUrl(parseSourceUrl(source))

@@ -6,13 +6,12 @@ const MS_OF_UNIT: Readonly<Record<string, number>> = {
   d: 86_400_000,
 }
 
-/** What `parseDuration` takes, as a regular expression without flags (so that a JSON Schema can hold it). */
+/** The input of `parseDuration`, as a regular expression without flags (so that a JSON Schema can contain it). */
 export const DURATION_PATTERN = '^\\s*([0-9]+(\\.[0-9]+)?\\s*(ms|s|m|h|d)\\s*)+$'
 
 /**
- * Reads a span of time into milliseconds: `90s`, `24h`, `1h30m`, `250ms`, `7d`. A number without a unit is
- * refused: nobody can tell seconds from milliseconds.
- * Throws a RangeError that says what was expected and found.
+ * Parses a duration into milliseconds: `90s`, `24h`, `1h30m`, `250ms`, `7d`. Refuses a number without a unit: it could
+ * be seconds or milliseconds. Throws a RangeError with what was expected and found.
  */
 export function parseDuration(raw: string): number {
   let totalMs = Number.NaN
@@ -29,7 +28,7 @@ export function parseDuration(raw: string): number {
   return totalMs
 }
 
-/** Writes milliseconds for people, with at most two units: `250ms`, `90s` as `1m30s`, `1d2h`. */
+/** Formats milliseconds for people, with at most two units: `250ms`, `90s` as `1m30s`, `1d2h`. */
 export function formatDuration(durationMs: number): string {
   const sign = durationMs < 0 ? '-' : ''
   let restMs = Math.round(Math.abs(durationMs))
@@ -45,10 +44,10 @@ export function formatDuration(durationMs: number): string {
   return sign + shown.join('')
 }
 
-/** The longest that a timer of Node waits, ms: one of more ends at once. */
+/** Maximum delay of a Node timer, ms: a longer one fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** Returns a time that is waited for, ms. Throws a RangeError where no timer waits so long. */
+/** Returns a delay, ms. Throws a RangeError if it is too long for a timer. */
 export function requireTimer(waitMs: number, raw: string | number): number {
   if (waitMs <= MAX_TIMER_MS) return waitMs
   throw new RangeError(`expected at most ${formatDuration(MAX_TIMER_MS)}, found ${JSON.stringify(raw)}`)

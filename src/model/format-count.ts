@@ -4,8 +4,8 @@ export function formatCount(count: number, noun: string, plural = `${noun}s`): s
 }
 
 /**
- * `1,000`: a whole number of at least 0 with commas between thousands. `toLocaleString` loads the rules of all
- * languages at its first call, 40 ms.
+ * `1,000`: a whole number of at least 0 with commas between thousands. `toLocaleString` takes 40 ms on its first call
+ * to load the rules of all languages.
  */
 export function groupDigits(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',')

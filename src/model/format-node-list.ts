@@ -1,9 +1,9 @@
-/** Names of nodes in few characters, as Slurm writes them: `gpu-[001-004,007],login`. */
+/** Formats node names compactly, like Slurm: `gpu-[001-004,007],login`. */
 export function formatNodeList(nodes: readonly string[]): string {
   const families = new Map<string, { readonly digits: string; readonly number: number }[]>()
   for (const node of new Set(nodes)) {
     const [, stem = node, digits = ''] = /^(.*?)(\d{1,15})?$/.exec(node) ?? []
-    // 07 and 7 are different names: numbers are counted within one width.
+    // 07 and 7 are different names, so group numbers by width.
     const key = `${stem}\0${digits.length}`
     families.set(key, [...(families.get(key) ?? []), { digits, number: Number(digits) }])
   }

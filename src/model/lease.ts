@@ -1,9 +1,9 @@
 import { formatDuration, parseDuration } from './duration.js'
 
-/** No lease runs longer than this unless it is renewed: 30 days, in ms. `dsc lock` keeps a copy for longer. */
+/** Maximum time a lease runs without renewal: 30 days, in ms. `dsc lock` keeps a copy for longer. */
 export const MAX_LEASE_MS = 30 * 86_400_000
 
-/** Reads how long a lease is to live, into ms. Throws a RangeError for more than `MAX_LEASE_MS`. */
+/** Parses the duration of a lease, into ms. Throws a RangeError for more than `MAX_LEASE_MS`. */
 export function parseLeaseTime(raw: string): number {
   const durationMs = parseDuration(raw)
   if (durationMs <= MAX_LEASE_MS) return durationMs
@@ -12,19 +12,19 @@ export function parseLeaseTime(raw: string): number {
   )
 }
 
-/** Who keeps a copy from being evicted. `ttl` has nothing to look at: it lives until it expires or is released. */
+/** The holder of a lease. `ttl` cannot be checked: its lease lasts until it expires or is released. */
 export type LeaseHolder =
   | ProcessHolder
   | { readonly kind: 'slurm'; readonly jobId: string }
   | { readonly kind: 'pod'; readonly uid: string }
   | { readonly kind: 'ttl' }
 
-/** A process, told apart from a later one with the same pid by its start time and the machine's boot. */
+/** A process, distinguished from a later one with the same pid by its start time and the machine's boot. */
 export interface ProcessHolder {
   readonly kind: 'process'
-  /** Its name, for people. */
+  /** Name of the machine, for people. */
   readonly host: string
-  /** Id of the machine: only there can anybody say that the process has ended. */
+  /** Id of the machine: only there can dsc check that the process has ended. */
   readonly machine: string
   readonly pid: number
   /** Start time in clock ticks since boot, as in /proc/<pid>/stat field 22. */
@@ -34,7 +34,7 @@ export interface ProcessHolder {
   readonly pidNamespace: string
 }
 
-/** What a holder does with the copy. Only `use` and `transfer` count as references; `stage` marks the stager. */
+/** The holder's purpose. Only `use` and `transfer` count as references; `stage` marks the stager. */
 export type LeasePurpose = 'use' | 'stage' | 'transfer'
 
 /** One holder of one copy. The reference count of a copy is the number of its live leases. */
@@ -42,16 +42,16 @@ export interface Lease {
   readonly leaseId: string
   readonly copyId: string
   readonly purpose: LeasePurpose
-  /** The job that uses the dataset: Slurm job, pod, `user@host:pid`, or what `--task` said. */
+  /** The job that uses the dataset: Slurm job, pod, `user@host:pid`, or the value of `--task`. */
   readonly task: string
   readonly holder: LeaseHolder
   readonly createdAtMs: number
   readonly renewedAtMs: number
-  /** Unix epoch in ms after which the lease no longer counts; null = as long as its holder lives. */
+  /** Unix epoch in ms after which the lease no longer counts; null = until its holder is gone. */
   readonly expiresAtMs: number | null
 }
 
-/** A lease and where the copy lies that it keeps. */
+/** A lease, with the dataset and node of its copy. */
 export interface PlacedLease extends Lease {
   readonly dataset: string
   readonly node: string
@@ -59,28 +59,28 @@ export interface PlacedLease extends Lease {
 
 const TRANSFER_TASK = 'transfer to '
 
-/** The task of a lease under which `node` takes a dataset from the copy's own node. */
+/** The task of a lease under which `node` downloads a dataset from the copy's own node. */
 export function formatTransferTask(node: string): string {
   return TRANSFER_TASK + node
 }
 
-/** The node that takes a dataset under this lease; undefined for any other lease. */
+/** The node that downloads a dataset under this lease; undefined for any other lease. */
 export function findReceiver({ purpose, task }: Pick<Lease, 'purpose' | 'task'>): string | undefined {
   return purpose === 'transfer' && task.startsWith(TRANSFER_TASK)
     ? task.slice(TRANSFER_TASK.length)
     : undefined
 }
 
-/** What a caller supplies to be given a lease. */
+/** A caller's request for a lease. */
 export interface LeaseRequest {
   readonly task: string
   readonly holder: LeaseHolder
   readonly expiresAtMs: number | null
-  /** Whom the task belongs to: `user:alice`, `account:nlp`, `group:vision`. Absent: nobody said. */
+  /** The parties of the task: `user:alice`, `account:nlp`, `group:vision`. Absent: unknown. */
   readonly parties?: readonly string[] | undefined
 }
 
-/** Whether the lease still counts at `nowMs`. A holder found dead has its lease removed instead. */
+/** Whether the lease still counts at `nowMs`. The lease of a dead holder is removed instead. */
 export function isLeaseLive(lease: Pick<Lease, 'expiresAtMs'>, nowMs: number): boolean {
   return lease.expiresAtMs === null || lease.expiresAtMs > nowMs
 }

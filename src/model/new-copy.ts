@@ -5,7 +5,7 @@ type Known = Pick<
   'copyId' | 'dataset' | 'node' | 'origin' | 'source' | 'directory' | 'lastTask' | 'stripe'
 >
 
-/** A copy as it begins: reserved at `nowMs` (Unix epoch, ms), with nothing listed, charged or written. */
+/** A new copy: reserved at `nowMs` (Unix epoch, ms), with nothing listed, charged or written. */
 export function newCopy(known: Known, nowMs: number): Copy {
   return {
     version: null,

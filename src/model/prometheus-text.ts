@@ -1,15 +1,15 @@
-/** Metrics of one name, as Prometheus reads them. */
+/** Metrics with one name, in Prometheus' data model. */
 interface MetricFamily {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  /** What it means; absent = its name says it. */
+  /** Its meaning; absent = clear from its name. */
   readonly help?: string
   readonly rows: readonly MetricRow[]
 }
 
 /** One number of a family. */
 export interface MetricRow {
-  /** Absent = that of the family. Histograms have several. */
+  /** Absent = the name of the family. Histograms have several. */
   readonly name?: string
   readonly labels: Labels
   readonly value: number
@@ -18,7 +18,7 @@ export interface MetricRow {
 /** Label → value. */
 export type Labels = Readonly<Record<string, string>>
 
-/** Writes families in Prometheus' text format, version 0.0.4. */
+/** Formats families in Prometheus' text format, version 0.0.4. */
 export function formatPrometheus(families: readonly MetricFamily[]): string {
   return families
     .flatMap(({ name, type, help, rows }) => [
@@ -30,7 +30,7 @@ export function formatPrometheus(families: readonly MetricFamily[]): string {
     .join('')
 }
 
-/** Writes `{name="value",…}`; nothing where there are no labels. */
+/** Formats `{name="value",…}`; empty without labels. */
 export function formatLabels(labels: Labels): string {
   const entries = Object.entries(labels)
   if (entries.length === 0) return ''

@@ -1,10 +1,10 @@
-/** What a reader of an arriving copy waits for. */
+/** The data that a reader of a copy waits for during its download. */
 export interface ReaderStatus {
-  /** As it calls itself; empty where it does not. */
+  /** The reader's own name; empty without one. */
   readonly name: string
-  /** Objects that it said it will use and that were not looked at yet. */
+  /** Objects that it announced it will use and has not looked at yet. */
   readonly ordered: number
-  /** Objects that it waits for, and the keys of the first few. */
+  /** Number of objects that it waits for, and the keys of the first few. */
   readonly waits: number
   readonly waitsFor: readonly string[]
 }

@@ -6,18 +6,18 @@ export interface UsedVersion {
   readonly dataset: string
   /** Digest of the manifest, SHA-256, hexadecimal. */
   readonly version: string
-  /** What to list and fetch again; null: it was on disk before dsc, and nobody said where it came from. */
+  /** The source to list and refetch; null: it was on disk before dsc, from an unknown source. */
   readonly source: Dataset | null
   readonly files: number
   readonly contentBytes: number
   readonly stripe?: Stripe
-  /** Where the job used it, in order of first use. */
+  /** The nodes where the job used it, in order of first use. */
   readonly nodes: readonly string[]
   readonly firstUsedAtMs: number
   readonly lastUsedAtMs: number
 }
 
-/** What a job used. */
+/** The dataset versions that a job used. */
 export interface Receipt {
   readonly task: string
   readonly parties: readonly string[]

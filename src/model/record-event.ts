@@ -1,4 +1,4 @@
-/** What happened to a copy, kept so that `dsc why` and `dsc history` can answer. */
+/** Events of a copy, kept for `dsc why` and `dsc history`. */
 export type RecordEventKind =
   | 'staging-started'
   | 'staging-taken-over'

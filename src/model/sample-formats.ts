@@ -1,6 +1,6 @@
 /**
  * How samples lie in files: `files` each file is one · `shards` members of tar archives · `jsonl` lines of JSON ·
- * `csv`, `tsv` records below a line of names · `parquet` rows · `mds` rows of MosaicML Streaming's shards · `litdata`
+ * `csv`, `tsv` records after a header line · `parquet` rows · `mds` rows of MosaicML Streaming's shards · `litdata`
  * items of LitData's chunks.
  */
 export const FORMAT_NAMES = ['files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet', 'mds', 'litdata'] as const

@@ -1,7 +1,7 @@
-/** The schemes that sources have; each has a folder in `sources`. */
+/** The schemes of sources; each has a folder in `sources`. */
 export const SOURCE_SCHEMES = ['s3', 'file', 'hf', 'https', 'http'] as const
 
-/** One of the schemes that sources have. */
+/** A scheme of sources. */
 export type SourceScheme = (typeof SOURCE_SCHEMES)[number]
 
 /** A repository of a Hugging Face hub, or a folder of one. */
@@ -16,7 +16,7 @@ export interface HubUrl {
   readonly folder: string
 }
 
-/** A source URL taken apart. An S3 prefix is empty or ends in `/`. */
+/** A parsed source URL. An S3 prefix is empty or ends in `/`. */
 type SourceUrl =
   | { readonly scheme: 's3'; readonly bucket: string; readonly prefix: string }
   | { readonly scheme: 'file'; readonly directory: string }
@@ -24,18 +24,18 @@ type SourceUrl =
   | { readonly scheme: 'https' | 'http'; readonly url: string }
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/
-/** How the ARN of an access point begins, whose name follows: a slash that does not end the bucket. */
+/** The beginning of an access point's ARN. Its name follows: a slash that does not end the bucket. */
 const ACCESS_POINT = /^arn:[^/]*:(?:outpost\/[^/]+\/)?accesspoint\//
-/** As huggingface_hub's `validate_repo_id` has it, each part of at most 96 characters. */
+/** According to huggingface_hub's `validate_repo_id`, each part of at most 96 characters. */
 const HUB_NAME = /^(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?$/
 const HUB_DEFAULT_REVISION = 'main'
-/** What a source may look like, for messages. */
+/** Examples of sources, for messages. */
 export const SOURCE_EXAMPLES = 's3://bucket/prefix/, hf://datasets/org/name or file:///folder/'
 
 /**
- * Takes a source URL apart: `s3://bucket/prefix/`, `file:///directory/`,
- * `hf://[datasets/]organisation/name[@revision][/folder]`. What is inside names a folder: `/` is added when missing.
- * Throws a RangeError that says what was expected and found.
+ * Parses a source URL: `s3://bucket/prefix/`, `file:///directory/`,
+ * `hf://[datasets/]organisation/name[@revision][/folder]`. The path inside names a folder: adds a missing final `/`.
+ * Throws a RangeError with what was expected and found.
  */
 export function parseSourceUrl(raw: string): SourceUrl {
   const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.*)$/s.exec(raw)
@@ -64,7 +64,7 @@ function parseFile(raw: string, rest: string): SourceUrl {
   return { scheme: 'file', directory: directory.endsWith('/') ? directory : `${directory}/` }
 }
 
-/** The forms of huggingface_hub's `HfFileSystem`, of which a model has no word before its name. */
+/** The forms of huggingface_hub's `HfFileSystem`, in which a model's name has no prefix. */
 function parseHub(raw: string, rest: string): HubUrl {
   const words = rest.split('/')
   if (words[0] === 'spaces') throw unusable(raw, 'a space holds a program, no data')
@@ -75,7 +75,7 @@ function parseHub(raw: string, rest: string): HubUrl {
   if (!repository.split('/').every((name) => HUB_NAME.test(name)))
     throw unusable(raw, `${JSON.stringify(repository)} names no repository`)
   const inside = words.slice(names)
-  // The two kinds of branches that the hub itself makes have slashes in their names, which nobody escapes.
+  // The two kinds of branches that the hub itself makes have slashes in their names, usually unescaped.
   if (revisionStart === 'refs' && /^(pr|convert)$/.test(inside[0] ?? '')) {
     const revision = `refs/${inside.splice(0, 2).join('/')}`
     return { scheme: 'hf', kind, repository, revision, folder: readFolder(raw, inside) }
@@ -85,7 +85,7 @@ function parseHub(raw: string, rest: string): HubUrl {
   return { scheme: 'hf', kind, repository, revision, folder: readFolder(raw, inside) }
 }
 
-/** A file, or a list of files; what stands behind `?` may let the caller in, and is never shown. */
+/** A file, or a list of files; the text after `?` may grant access, and is never shown. */
 function parseWeb(raw: string): SourceUrl {
   const url = URL.parse(raw)
   if (url === null || url.hostname === '') throw unusable(raw, 'it has no host')
@@ -114,7 +114,7 @@ function decode(raw: string, text: string): string {
   }
 }
 
-/** The repository of a hub that a source is; undefined where it is something else. */
+/** The hub repository of a source; undefined for any other source. */
 export function findHubUrl(raw: string): HubUrl | undefined {
   if (!/^hf:/i.test(raw)) return undefined
   const url = parseSourceUrl(raw)
@@ -122,7 +122,7 @@ export function findHubUrl(raw: string): HubUrl | undefined {
 }
 
 const HUB_HOSTS = new Set(['huggingface.co', 'www.huggingface.co', 'hf.co'])
-/** First words of pages that are no repository. */
+/** First words of pages that are not repositories. */
 const HUB_PAGES = new Set([
   'api',
   'docs',
@@ -136,8 +136,8 @@ const HUB_PAGES = new Set([
 ])
 
 /**
- * The source that a page of a hub means, as it is pasted from the browser: its repository, or a folder of it; of a page
- * of one file, the file itself. Undefined: it is no page of the hub, nor of the one at `endpoint`.
+ * The source of a hub page, as pasted from the browser: its repository, or a folder of it; for the page of one file,
+ * the file itself. Undefined: it is not a page of the hub, nor of the one at `endpoint`.
  */
 export function findHubPage(raw: string, endpoint: string | undefined): string | undefined {
   const url = URL.parse(raw)
@@ -160,12 +160,12 @@ export function findHubPage(raw: string, endpoint: string | undefined): string |
   return `hf://${repository}${revision === undefined || revision === 'main' ? '' : `@${revision}`}${inside.length > 0 ? `/${inside.join('/')}` : ''}`
 }
 
-/** What the hub's clients call a repository's folder. */
+/** The folder name of a repository in the caches of the hub's clients. */
 export function nameHubFolder({ kind, repository }: HubUrl): string {
   return `${kind}--${repository.replaceAll('/', '--')}`
 }
 
-/** The repository whose folder the hub's clients call so; undefined: it is none's. */
+/** The repository with this folder name in the caches of the hub's clients; undefined for any other name. */
 export function parseHubFolder(name: string): Pick<HubUrl, 'kind' | 'repository'> | undefined {
   const [, kind, first, second] = /^(models|datasets)--(.+?)(?:--(.+))?$/.exec(name) ?? []
   if (first === undefined) return undefined
@@ -174,7 +174,7 @@ export function parseHubFolder(name: string): Pick<HubUrl, 'kind' | 'repository'
   return { kind: kind as HubUrl['kind'], repository: names.join('/') }
 }
 
-/** The one form of a source that is the same however it was written. */
+/** The canonical form of a source, the same for every spelling. */
 export function formatSourceUrl(url: SourceUrl): string {
   switch (url.scheme) {
     case 's3':
@@ -201,7 +201,7 @@ const PARSERS: Readonly<Record<SourceScheme, (raw: string, rest: string) => Sour
 }
 
 function unusable(raw: string, problem: string): RangeError {
-  // What stands before "@" or behind "?" may be a secret.
+  // The text before "@" or after "?" may be a secret.
   const shown = raw
     .replace(/^([a-z0-9+.-]+:\/\/)[^/@]*@/i, '$1')
     .replace(/[?#].*$/s, '')

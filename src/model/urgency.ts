@@ -1,13 +1,13 @@
 /**
- * How soon bytes of an arriving copy are needed: somebody waits for them now (`wanted`), a reader will use them
- * (`ordered`), or they only belong to what is staged (`listed`).
+ * How soon bytes of a copy are needed during its download: a reader waits for them now (`wanted`), will use them
+ * (`ordered`), or they are only part of the dataset (`listed`).
  */
 export type Urgency = (typeof URGENCIES)[number]
 
-/** From the least to the most urgent. */
+/** From least to most urgent. */
 const URGENCIES = ['listed', 'ordered', 'wanted'] as const
 
-/** Whether `one` comes before `other`. */
+/** Whether `one` is more urgent than `other`. */
 export function isMoreUrgent(one: Urgency, other: Urgency): boolean {
   return URGENCIES.indexOf(one) > URGENCIES.indexOf(other)
 }
