@@ -9,67 +9,67 @@ export type Origin =
   | { readonly kind: 'flag'; readonly flag: string }
   | { readonly kind: 'default' }
 
-/** Where the record lives. `url` may hold a password: show it only through `redactUrl`. */
+/** The record's location. `url` may contain a password: show it only through `redactUrl`. */
 export type RecordLocation =
   | { readonly kind: 'sqlite'; readonly url: string; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string }
 
-/** Everything that dsc can be told from outside, checked. Paths are absolute. */
+/** All external configuration of dsc, checked. Paths are absolute. */
 export interface Config {
-  /** The dsc.yaml that counts; undefined when there is none. */
+  /** The dsc.yaml in effect; undefined without one. */
   readonly filePath: string | undefined
-  /** A nearer dsc.yaml that does not count, because others could have written it, and why. */
+  /** A nearer dsc.yaml that dsc ignores, because others could have written it, and the reason. */
   readonly ignoredFile?: { readonly path: string; readonly reason: string } | undefined
   readonly record: RecordLocation
   /** Name of this node in the record. */
   readonly node: string
   readonly cache: { readonly root: string; readonly policy: CachePolicy }
-  /** Datasets of the file, by name in the order of the file; the record may hold more. */
+  /** Datasets of the file, by name in the order of the file; the record may have more. */
   readonly datasets: readonly Dataset[]
   readonly agent: {
     readonly listen: HostPort
     readonly tokenFile?: string | undefined
-    /** URL without final slash that other nodes reach this agent at; absent = made of `listen`. */
+    /** URL without final slash at which other nodes reach this agent; absent = derived from `listen`. */
     readonly advertise?: string | undefined
     readonly tls?:
       | { readonly certFile: string; readonly keyFile: string; readonly caFile?: string | undefined }
       | undefined
-    /** Copies of a node that was silent for so long leave the record, ms; absent = never. */
+    /** After this much silence of a node, its copies leave the record, ms; absent = never. */
     readonly forgetNodesAfterMs?: number | undefined
-    /** Whether the page of the agent is for other machines, too. */
+    /** Whether the agent serves its page to other machines, too. */
     readonly isPageEverywhere: boolean
     /** A read-only S3 endpoint; absent = none. */
     readonly gateway?:
       | {
           readonly listen: HostPort
-          /** How long a copy is held after the last read, ms. */
+          /** How long a copy stays leased after the last read, ms. */
           readonly keepMs: number
-          /** When ranges of objects that are arriving are answered. */
+          /** When to answer ranges of objects during their download. */
           readonly ranges: 'proven' | 'unproven'
-          /** Host names, or URLs of them, beside `localhost` and that of the machine. */
+          /** Host names, or URLs of them, besides `localhost` and the machine's. */
           readonly names: readonly string[]
-          /** Local users who need not sign, by uid; absent = the agent's and root. */
+          /** Local users, by uid, whose requests need no signature; absent = the agent's and root. */
           readonly users?: 'all' | readonly number[] | undefined
         }
       | undefined
   }
   readonly stage: {
-    /** Most requests in flight for one download, 1–1024; absent = the default of `download-files`. */
+    /** Maximum concurrent requests for one download, 1–1024; absent = the default of `download-files`. */
     readonly concurrency?: number | undefined
-    /** A part that brings no bytes for so long is asked for again, milliseconds. */
+    /** A part that receives no bytes for this long is requested again, milliseconds. */
     readonly stallTimeoutMs: number
-    /** Most requests in flight on this node, over all its stagings, 1–1,000,000; absent = no limit. */
+    /** Maximum concurrent requests on this node, over all its downloads, 1–1,000,000; absent = no limit. */
     readonly maxRequests?: number | undefined
-    /** Most that this node takes over all its stagings, bytes per second; absent = no limit. */
+    /** Maximum rate of this node over all its downloads, bytes per second; absent = no limit. */
     readonly bandwidthBytesPerSecond?: number | undefined
   }
-  /** What happened longer ago is forgotten by `dsc cleanup`, ms. */
+  /** `dsc cleanup` forgets events older than this, ms. */
   readonly historyMs: number
   /** Origin of each value by its dotted key in the file (`cache.minFree`, `datasets.flowers.source`). */
   readonly origins: Readonly<Record<string, Origin>>
 }
 
-/** Writes an origin for people: `dsc.yaml:7`, `DSC_NODE`, `--config`, `default`. */
+/** Formats an origin for people: `dsc.yaml:7`, `DSC_NODE`, `--config`, `default`. */
 export function formatOrigin(origin: Origin): string {
   switch (origin.kind) {
     case 'file':

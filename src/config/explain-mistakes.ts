@@ -4,7 +4,7 @@ import { findClosest } from '../model/find-closest.js'
 
 type Path = readonly PropertyKey[]
 
-/** Where the value at `path` stands in the YAML text; where it is missing, where the nearest parent stands. */
+/** The line and column of the value at `path` in the YAML text; for a missing value, those of its nearest parent. */
 export function findLine(
   document: Document,
   lines: LineCounter,
@@ -26,8 +26,8 @@ export function findLine(
 }
 
 /**
- * Turns what zod found into sentences a person can act on, in the order of the file:
- * `dsc.yaml:4:3: cache: unknown key maxDataset, did you mean maxDatasets?`
+ * Turns zod's issues into sentences a person can act on, in the order of the file: `dsc.yaml:4:3: cache: unknown key
+ * maxDataset, did you mean maxDatasets?`
  */
 export function explainMistakes(
   issues: readonly z.core.$ZodIssue[],
@@ -36,7 +36,7 @@ export function explainMistakes(
     document: Document
     lines: LineCounter
     raw: unknown
-    /** Keys that may stand at a path. */
+    /** Keys that the schema allows at a path. */
     knownKeys: (path: Path) => readonly string[]
   },
 ): string[] {
@@ -88,14 +88,14 @@ function formatPath(path: Path): string {
   return path.length === 0 ? '' : `${path.map(String).join('.')}: `
 }
 
-/** What the schema says of itself; a group of keys has no words of its own. */
+/** The expectation that the schema words itself; a group of keys has no wording of its own. */
 function expected(issue: z.core.$ZodIssue): string {
   return issue.code === 'invalid_type' && issue.expected === 'object' && /^Invalid input/.test(issue.message)
     ? 'keys with values'
     : issue.message
 }
 
-/** What was found may be a whole file that is no dsc.yaml. */
+/** The value found may be an entire file that is not a dsc.yaml. */
 function shorten(text: string): string {
   return text.length <= 300 ? text : `${text.slice(0, 300)}…`
 }

@@ -7,7 +7,7 @@ import { findConfigFile } from './find-config-file.js'
 
 const me = { uid: process.geteuid!(), gid: process.getegid!() }
 
-/** A home folder with `project/deep` in it, where the search begins, and dsc.yaml in `project`. */
+/** A home folder with `project/deep` in it, where the search starts, and dsc.yaml in `project`. */
 async function arrange(t: Parameters<typeof temporaryDirectory>[0]) {
   const home = await temporaryDirectory(t)
   const project = join(home, 'project')
@@ -38,7 +38,7 @@ for (const { name, mode, of } of [
     const arranged = await arrange(t)
     const path = arranged[of]
     chmodSync(path, mode)
-    // In the group of root are but root's friends, so the group that may write must be another.
+    // The root group has only trusted members, so the group with write permission must be another.
     if (me.uid === 0) chownSync(path, 0, 4711)
     const { path: found, ignored } = arranged.find({ uid: me.uid, gid: me.gid + 1 })
     assert.notEqual(found, arranged.file)

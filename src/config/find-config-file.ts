@@ -5,7 +5,7 @@ import { DscError } from '../failure/dsc-error.js'
 const WRITE_OF_GROUP = 0o020
 const WRITE_OF_OTHERS = 0o002
 
-/** A user as far as files are concerned. */
+/** A user, as file permissions see one. */
 interface User {
   readonly uid: number
   readonly gid: number
@@ -20,7 +20,7 @@ interface FindOptions {
   readonly user?: User
 }
 
-/** The file that counts, and a nearer dsc.yaml that does not, because somebody else could have written it. */
+/** The file in effect, and a nearer dsc.yaml that is ignored, because somebody else could have written it. */
 interface FoundConfigFile {
   readonly path: string | undefined
   readonly ignored?: { readonly path: string; readonly reason: string } | undefined
@@ -28,12 +28,12 @@ interface FoundConfigFile {
 
 /**
  * Finds the configuration file. In this order: `explicitPath` (--config), $DSC_CONFIG, dsc.yaml in the working folder
- * and its parents, $XDG_CONFIG_HOME/dsc/dsc.yaml, /etc/dsc/dsc.yaml. A file that is named but missing is an error: the
- * next one would surprise.
+ * and its parents, $XDG_CONFIG_HOME/dsc/dsc.yaml, /etc/dsc/dsc.yaml. A named but missing file is an error: falling back
+ * to the next one would surprise.
  *
- * A dsc.yaml decides which programs' credentials go where and which files are made, so that of a stranger must not
- * count: on the way up, a file counts only if this user or root owns it and its folder and nobody else may write to
- * either. The walk ends at the home folder and at the first folder of somebody else.
+ * A dsc.yaml decides where credentials go and which files dsc creates, so a stranger's must not count. On the way up, a
+ * file counts only if this user or root owns it and its folder, and only they can write to either. The walk ends at the
+ * home folder and at the first folder of somebody else.
  */
 export function findConfigFile(options: FindOptions): FoundConfigFile {
   const { explicitPath, environment, workingDirectory, homeDirectory } = options
@@ -73,14 +73,14 @@ function findAbove(options: FindOptions): FoundConfigFile {
   return { path: undefined, ignored }
 }
 
-/** Says which other user owns this, or the link that leads there. Root is no stranger. */
+/** Names the other user who owns this, or the link that leads there. Root is no stranger. */
 function findStranger(path: string, user: User): string | undefined {
   const owners = [lookAt(path, lstatSync), lookAt(path, statSync)].map((stats) => stats?.uid ?? 0)
   const stranger = owners.find((uid) => uid !== user.uid && uid !== 0)
   return stranger === undefined ? undefined : `${path} belongs to another user (uid ${stranger})`
 }
 
-/** Says who else may write to this. */
+/** Describes who else can write to this. */
 function findWriters(path: string, user: User): string | undefined {
   const { mode, gid } = lookAt(path, statSync) ?? { mode: 0, gid: 0 }
   if (mode & WRITE_OF_OTHERS) return `everybody may write to ${path}`
@@ -89,7 +89,7 @@ function findWriters(path: string, user: User): string | undefined {
     : undefined
 }
 
-/** Debian and Red Hat give each user a group of their own, of the same number, and umask 002 with it. */
+/** Debian and Red Hat give each user a private group of the same number, with umask 002. */
 function isPrivateGroup(gid: number, user: User): boolean {
   return gid === 0 || (gid === user.gid && user.gid === user.uid)
 }
@@ -108,7 +108,7 @@ function lookAt(path: string, look: typeof statSync): Stats | undefined {
   try {
     return look(path, { throwIfNoEntry: false })
   } catch (error) {
-    // A parent that may not be read cannot hold the file that counts, nor can a name that leads nowhere.
+    // A parent that is not readable cannot hold the file in effect, nor can a name that leads nowhere.
     const { code = '' } = error as NodeJS.ErrnoException
     if (['EACCES', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR'].includes(code)) return undefined
     throw error

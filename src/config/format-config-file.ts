@@ -1,8 +1,8 @@
 import { formatByteSize, parseByteSize } from '../model/byte-size.js'
 
-/** What `dsc init` puts into a new dsc.yaml. An absent value stands there as a comment with its default. */
+/** The settings of a new dsc.yaml from `dsc init`. An absent value becomes a comment with its default. */
 export interface NewSettings {
-  /** Name that the machine has anyway, shown where `node` is absent. */
+  /** The machine's own name, shown if `node` is absent. */
   readonly hostName?: string
   readonly node?: string
   readonly record?: string
@@ -14,8 +14,8 @@ export interface NewSettings {
 }
 
 /**
- * Writes a dsc.yaml that explains itself. Values are written as JSON strings where YAML could take them for
- * something else, so that what is read back is what was given.
+ * Formats a dsc.yaml that explains itself. Writes values as JSON strings where YAML could misread them, so that reading
+ * returns the given value.
  */
 export function formatConfigFile(settings: NewSettings): string {
   const { cacheRoot, maxDatasets, maxPercent, minFreeBytes, lowWaterPercent } = settings
@@ -48,7 +48,7 @@ datasets:
 `
 }
 
-/** A setting; without a value a comment that shows an example of it. `key` comes with its indentation. */
+/** A setting; without a value, a comment with an example. `key` includes its indentation. */
 function line(
   key: string,
   value: string | number | undefined,
@@ -58,7 +58,7 @@ function line(
   return `${text.padEnd(28)} # ${comment}`
 }
 
-/** Plain where YAML reads plain text as itself, else in JSON's quotes, which are YAML's too. */
+/** Plain if YAML reads plain text as itself, else in JSON's quotes, which are YAML's too. */
 function quote(text: string): string {
   return /^(?:[A-Za-z]|~?\/|\.{1,2}\/)[\w./:@~+-]*$/.test(text) &&
     !/^(true|false|yes|no|on|off|null|~|\.inf|\.nan)$/i.test(text) &&
@@ -67,7 +67,7 @@ function quote(text: string): string {
     : JSON.stringify(text)
 }
 
-/** Short where short says all of it: 50GiB; else the plain number. */
+/** Short if that is exact: 50GiB; else the plain number. */
 function formatExactSize(bytes: number): string {
   const text = formatByteSize(bytes).replace(' ', '')
   return parseByteSize(text) === bytes ? text : String(bytes)

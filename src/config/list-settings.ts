@@ -4,7 +4,7 @@ import { formatDuration } from '../model/duration.js'
 import { formatHostPort } from '../model/host-port.js'
 import type { Config, Origin } from './config.js'
 
-/** One effective value and where it came from. Without the secret parts of URLs. */
+/** One effective value and its origin. Without the secret parts of URLs. */
 interface ListedSetting {
   /** Dotted key as in dsc.yaml. */
   readonly key: string
@@ -61,7 +61,7 @@ export function listSettings(config: Config): ListedSetting[] {
   ]
 }
 
-/** As it was written where it holds no secret: a parsed URL may gain a slash at its end. */
+/** As written unless it contains a secret: a parsed URL may gain a slash at its end. */
 function hideSecrets(text: string): string {
   const redacted = redactUrl(text)
   return redacted === `${text}/` ? text : redacted

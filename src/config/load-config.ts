@@ -7,25 +7,25 @@ import { findConfigFile } from './find-config-file.js'
 import { type Overrides, resolveSettings } from './resolve-settings.js'
 import { readSettingsCache, settingsCachePath, writeSettingsCache } from './settings-cache.js'
 
-/** What configuration is made from. Nothing else reads the environment. */
+/** The inputs of the configuration. Nothing else reads the environment. */
 export interface LoadOptions {
   /** --config */
   readonly explicitPath: string | undefined
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly workingDirectory: string
   readonly homeDirectory: string
-  /** Default: the name that the kernel has for this machine, up to its first dot. */
+  /** Default: the kernel's name for this machine, up to its first dot. */
   readonly hostName?: string
-  /** Version of dsc, so that a new version checks the file anew. Default: `0`. */
+  /** Version of dsc, so that a new version checks the file again. Default: `0`. */
   readonly version?: string
-  /** Flags that stand above file and environment. Default: none. */
+  /** Flags, which override file and environment. Default: none. */
   readonly overrides?: Overrides
 }
 
 /**
- * Finds, checks and completes the configuration: flags above environment (DSC_NODE, DSC_CACHE_ROOT,
- * DSC_RECORD) above file above defaults. Without any file the defaults work for one user on one machine.
- * Throws CONFIG_INVALID with the line of each mistake.
+ * Finds, checks and completes the configuration. Precedence: flags, environment (DSC_NODE, DSC_CACHE_ROOT, DSC_RECORD),
+ * file, defaults. Without a file the defaults work for one user on one machine. Throws CONFIG_INVALID with the line of
+ * each mistake.
  */
 export async function loadConfig(options: LoadOptions): Promise<Config> {
   const { environment, homeDirectory } = options

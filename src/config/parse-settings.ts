@@ -10,8 +10,8 @@ export interface ParsedSettings {
 }
 
 /**
- * Checks the text of a dsc.yaml. Throws CONFIG_INVALID with every mistake: its line and column, what was
- * expected, what was found. `fileName` is only for those words. Loads yaml and zod, 40 ms.
+ * Checks the text of a dsc.yaml. Throws CONFIG_INVALID with every mistake: its line and column, what was expected, and
+ * what was found. `fileName` is only for that message. Loads yaml and zod, 40 ms.
  */
 export function parseSettings(text: string, fileName: string): ParsedSettings {
   const counter = new LineCounter()
@@ -49,7 +49,7 @@ export function parseSettings(text: string, fileName: string): ParsedSettings {
   return { settings: parsed.data, lines }
 }
 
-/** The values of a document. What its aliases stand for shows only now: it may be nothing, or without end. */
+/** The values of a document. Resolving its aliases can fail only here: they may refer to nothing, or to themselves. */
 function readValues(document: Document, fileName: string, counter: LineCounter): unknown {
   const anchors = new Map<string, unknown>()
   const mistakes: string[] = []
@@ -72,14 +72,14 @@ function readValues(document: Document, fileName: string, counter: LineCounter):
 }
 
 function fail(mistakes: readonly string[]): never {
-  // Whatever was written wrongly may still hold a password.
+  // Invalid text may still contain a password.
   const message = mistakes.join('\n     ').replace(/:\/\/[^/@\s"]*@/g, '://')
   throw new DscError('CONFIG_INVALID', message, {
     hint: 'dsc config --schema prints every key with its meaning',
   })
 }
 
-/** `key:` with nothing after it means that the key is not set: people comment out what stood below it. */
+/** `key:` with nothing after it means that the key is not set: people comment out the lines below it. */
 function withoutNulls(value: unknown): unknown {
   if (value === null) return undefined
   if (typeof value !== 'object' || Array.isArray(value)) return value

@@ -4,9 +4,9 @@ import { DscError } from '../failure/dsc-error.js'
 import { redactUrl } from '../failure/redact.js'
 import type { RecordLocation } from './config.js'
 
-/** What a path is relative to. */
+/** The base of relative paths. */
 export interface PathBase {
-  /** Folder of the file (or working folder of the variable or flag) that holds the path. */
+  /** Folder of the file (or working folder of the variable or flag) that contains the path. */
   readonly folder: string
   readonly homeDirectory: string
 }
@@ -17,15 +17,15 @@ export function resolvePath(raw: string, { folder, homeDirectory }: PathBase): s
   return resolve(folder, raw)
 }
 
-/** Makes a source absolute: a plain path becomes a file:// URL, any other source stays as it is. */
+/** Makes a source absolute: a plain path becomes a file:// URL, any other source stays unchanged. */
 export function resolveSource(raw: string, base: PathBase): string {
   return /^[a-z0-9]+:/i.test(raw) ? raw : pathToFileURL(resolvePath(raw, base)).href
 }
 
-/** Words of a connection string of libpq, which is no file. */
+/** Words of a libpq connection string, which is not a file. */
 const CONNECTION_WORD = /(^|\s)(host|hostaddr|port|dbname|user|password|sslmode|service|options)\s*=/i
 
-/** Reads where the record lives. `where` names the setting for the error, which never shows what may be a password. */
+/** Reads the record's location. `where` names the setting in the error, which never shows a possible password. */
 export function resolveRecord(raw: string, base: PathBase, where: string): RecordLocation {
   if (/^postgres(ql)?:\/\//.test(raw)) return { kind: 'postgres', url: raw }
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(raw)?.[1] ?? raw

@@ -8,20 +8,20 @@ import type { ParsedSettings } from './parse-settings.js'
 import { type PathBase, resolvePath, resolveRecord, resolveSource } from './resolve-path.js'
 import type { FileSettings } from './schema.js'
 
-/** Values of flags, which stand above everything else. */
+/** Values of flags, which override everything else. */
 export interface Overrides {
   readonly record?: string
   readonly node?: string
   readonly cacheRoot?: string
-  /** Stands above `stage.bandwidthLimit`, bytes per second. */
+  /** Overrides `stage.bandwidthLimit`, bytes per second. */
   readonly bandwidthBytesPerSecond?: number
 }
 
 interface Surroundings extends ParsedSettings {
   readonly filePath: string | undefined
-  /** A nearer dsc.yaml that does not count, because others could have written it. */
+  /** A nearer dsc.yaml that dsc ignores, because others could have written it. */
   readonly ignoredFile?: Config['ignoredFile']
-  /** Folder that paths in the file are relative to. */
+  /** Base folder of relative paths in the file. */
   readonly folder: string
   readonly workingDirectory: string
   readonly homeDirectory: string
@@ -33,11 +33,10 @@ interface Surroundings extends ParsedSettings {
 }
 
 const DEFAULT_LISTEN = { host: '127.0.0.1', port: 7070 }
-/** Long enough for a store that thinks before its first byte, short enough that a dead one is noticed. */
-/** Binds where the user sets no limit at all, so that a cache never fills a disk unasked. */
+/** Applies if the user sets no limit at all, so that a cache never fills a disk by default. */
 const DEFAULT_MAX_PERCENT = 80
 
-/** A value, what its path is relative to, and where it came from. */
+/** A value, the base of its path, and its origin. */
 interface Chosen {
   readonly value: string
   readonly base: PathBase
@@ -119,7 +118,7 @@ function resolveAgent(agent: FileSettings['agent'], base: PathBase): Config['age
   }
 }
 
-/** `--bandwidth-limit` stands above the file. */
+/** `--bandwidth-limit` overrides the file. */
 function resolveStage(stage: FileSettings['stage'], flagBytesPerSecond: number | undefined): Config['stage'] {
   return {
     concurrency: stage?.concurrency,
@@ -129,10 +128,10 @@ function resolveStage(stage: FileSettings['stage'], flagBytesPerSecond: number |
   }
 }
 
-/** A quarter. */
+/** A quarter of a year. */
 const DEFAULT_HISTORY_MS = 92 * 24 * 3_600_000
 
-/** Epochs and evaluation runs come back within it; an idle copy is not held for a whole working day. */
+/** Jobs return for epochs and evaluation runs within this time; an idle copy is not held for a whole working day. */
 export const DEFAULT_GATEWAY_KEEP_MS = 30 * 60_000
 
 const AGENT_KEYS = [
@@ -199,7 +198,7 @@ function createDataset(
   base: PathBase,
 ): Dataset {
   const { source, include, exclude, ...access } = settings
-  // Absent keys are absent in `access` too: what JSON remembers and what zod returns are alike.
+  // Absent keys are absent in `access` too, so that cached JSON and zod's result are identical.
   return {
     name,
     source: resolveSource(source, base),

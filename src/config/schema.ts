@@ -10,8 +10,8 @@ import { FORMAT_NAMES } from '../model/sample-formats.js'
 import { parseSourceUrl, SOURCE_EXAMPLES } from '../model/source-url.js'
 
 /**
- * The keys of dsc.yaml. Every `error` is what `explain-mistakes.ts` prints as "expected"; every description
- * ends up in dsc.schema.json, which editors show. Only loaded when the file changed: zod costs 25 ms.
+ * The keys of dsc.yaml. `explain-mistakes.ts` prints every `error` as "expected"; every description goes to
+ * dsc.schema.json, which editors show. Loaded only if the file changed: zod costs 25 ms.
  */
 
 const text = (expected: string) => z.string({ error: expected }).min(1, { error: expected })
@@ -21,7 +21,7 @@ const integer = (least: number, most: number) => {
 }
 const flag = z.boolean({ error: 'true or false' })
 
-/** Turns what a model's `parse…` throws into an issue of zod; its message says both expected and found. */
+/** Turns the error of a model's `parse…` into a zod issue; its message has both expected and found. */
 function parsedWith<In, Out>(parse: (raw: In) => Out, path: string[] = []) {
   return (raw: In, context: z.RefinementCtx): Out => {
     try {
@@ -253,7 +253,7 @@ const stage = z.strictObject({
     .optional(),
 })
 
-/** Schema of dsc.yaml: what people write goes in; bytes, milliseconds and plain numbers come out. */
+/** Schema of dsc.yaml. Input: the file as people write it. Output: bytes, milliseconds and plain numbers. */
 export const fileSchema = z
   .strictObject(
     {

@@ -3,15 +3,15 @@ import { dirname, join } from 'node:path'
 import type { ParsedSettings } from './parse-settings.js'
 
 /**
- * Remembers what a dsc.yaml said, so that a warm `dsc prepare` loads neither yaml nor zod: together they
- * cost 40 ms, as much as an empty Node process does, and the file has almost never changed.
- * An entry counts only for the very same text and the same dsc.
+ * Caches the parsed settings of a dsc.yaml, so that a warm `dsc prepare` loads neither yaml nor zod: together they cost
+ * 40 ms, as much as an empty Node process, and the file has almost never changed. An entry counts only for exactly the
+ * same text and the same dsc.
  */
 
 /** Bump when the shape of ParsedSettings changes; settings-cache.test.ts pins it. */
 const FORMAT = 2
 
-/** What settings were parsed from. */
+/** The inputs that settings were parsed from. */
 interface SettingsOrigin {
   readonly path: string
   readonly text: string
@@ -25,14 +25,14 @@ interface Entry extends SettingsOrigin {
 }
 
 /**
- * Where the entry for `configPath` lives. Beside the cache folder, not in it: copies live there. Two long
- * paths may share an entry, which knows its own. (Importing node:crypto for a hash costs 4 ms.)
+ * The path of the entry for `configPath`. Beside the cache folder, not in it: copies live there. Two long paths may
+ * share an entry, which records its own path. (Importing node:crypto for a hash costs 4 ms.)
  */
 export function settingsCachePath(cacheHome: string, configPath: string): string {
   return join(cacheHome, 'dsc-config', `${encodeURIComponent(configPath).slice(-200)}.json`)
 }
 
-/** The remembered settings of `origin`, or undefined. An entry that another user wrote does not count. */
+/** The cached settings of `origin`, or undefined. An entry that another user wrote does not count. */
 export function readSettingsCache(cachePath: string, origin: SettingsOrigin): ParsedSettings | undefined {
   let file: number
   try {
@@ -47,20 +47,20 @@ export function readSettingsCache(cachePath: string, origin: SettingsOrigin): Pa
       format === FORMAT && path === origin.path && text === origin.text && version === origin.version
     return isSame ? parsed : undefined
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined // cut off by a full disk
+    if (error instanceof SyntaxError) return undefined // truncated by a full disk
     throw error
   } finally {
     closeSync(file)
   }
 }
 
-/** Remembers `parsed`; does nothing where the folder cannot be written: the cache only saves time. */
+/** Caches `parsed`; does nothing if the folder is not writable: the cache only saves time. */
 export function writeSettingsCache(cachePath: string, origin: SettingsOrigin, parsed: ParsedSettings): void {
   const partPath = `${cachePath}.${process.pid}`
   const entry: Entry = { format: FORMAT, ...origin, parsed }
   try {
     mkdirSync(dirname(cachePath), { recursive: true, mode: 0o700 })
-    // The file may hold the password of the record.
+    // The file may contain the record's password.
     writeFileSync(partPath, JSON.stringify(entry), { mode: 0o600 })
     renameSync(partPath, cachePath)
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { DiskUsage } from '../../model/policy.js'
 
-/** What the suggestion needs to know of a mounted file system. */
+/** The facts about a mounted file system that the suggestion needs. */
 export interface MountCandidate {
   readonly path: string
   readonly kind: { readonly name: string; readonly isNetwork: boolean }
@@ -8,7 +8,7 @@ export interface MountCandidate {
   readonly isWritable: boolean
 }
 
-/** A folder for the copies and the file system that would hold it. */
+/** A folder for the copies, and the file system that would contain it. */
 export interface SuggestedRoot {
   readonly root: string
   readonly kindName: string
@@ -16,16 +16,16 @@ export interface SuggestedRoot {
   readonly freeBytes: number
 }
 
-/** Memory and the layers of containers hold data for a while only. */
+/** Memory and container layers keep data only for a while. */
 const SHORT_LIVED = new Set(['tmpfs', 'ramfs', 'overlay', 'squashfs'])
-/** Parts of a system that are mounted on their own, but are no place for data. */
+/** Separately mounted parts of a system that are no place for data. */
 const SYSTEM =
   /^\/(boot|efi|proc|sys|dev|run|etc|usr|nix|gnu|snap|var\/lib\/(docker|containerd|kubelet|snapd))(\/|$)/
 
 /**
- * Suggests where copies should lie: on the local file system with most free space that this user may write.
- * The file system of `homeCache` (the folder dsc uses unasked) is suggested through `homeCache` itself.
- * Undefined when nothing is known better than the default. Equal space falls back to the path.
+ * Suggests a folder for copies: on the local file system with the most free space that this user can write to. Suggests
+ * the file system of `homeCache` (dsc's default folder) through `homeCache` itself. Undefined if it finds nothing better.
+ * Equal space falls back to the path.
  */
 export function suggestCacheRoot(
   mounts: readonly MountCandidate[],
@@ -51,8 +51,8 @@ export function suggestCacheRoot(
 }
 
 /**
- * Suggests what downloads should leave free on a disk that others use too: 5 % of it, at most 100 GiB,
- * in whole GiB where it is that large, else in whole MiB.
+ * Suggests how much space downloads should leave free on a disk that others use too: 5 % of it, at most 100 GiB, in
+ * whole GiB where it is that large, else in whole MiB.
  */
 export function suggestMinFree({ capacityBytes }: { readonly capacityBytes: number }): number {
   const bytes = Math.min(capacityBytes * 0.05, 100 * 2 ** 30)
