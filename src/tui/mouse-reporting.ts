@@ -4,7 +4,7 @@ import { type MouseReport, readMouseReports } from './view/mouse/mouse-report.js
 const ON = '\u001b[?1000h\u001b[?1006h'
 const OFF = '\u001b[?1006l\u001b[?1000l'
 
-/** Asks the terminal to report its mouse, and takes that back however the process ends, but by SIGKILL. */
+/** Asks the terminal to report its mouse, and undoes that however the process ends, except by SIGKILL. */
 export class MouseReporting {
   readonly #terminal: Pick<NodeJS.Process, 'stdin' | 'stdout'>
   #stop: (() => void) | undefined
@@ -13,7 +13,7 @@ export class MouseReporting {
     this.#terminal = terminal
   }
 
-  /** Ink keeps what is no key to itself; `data` tells what it has read. */
+  /** Ink drops input that is not a key, so `data` provides everything it read. */
   on(tell: (report: MouseReport) => void): void {
     this.off()
     const { stdin, stdout } = this.#terminal
@@ -26,7 +26,7 @@ export class MouseReporting {
     const off = () => this.off()
     this.#stop = () => {
       process.off('exit', off)
-      // While it hears the stream, it would read what is typed for whoever has the terminal next.
+      // A remaining listener would swallow input meant for the terminal's next reader.
       stdin.off('data', read)
       stdout.write(OFF)
     }

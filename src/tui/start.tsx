@@ -9,22 +9,22 @@ import type { ReportText } from './view/screen-input.js'
 import { chooseGlyphs } from './view/text/glyphs.js'
 import { chooseTheme, type ThemeName } from './view/text/theme.js'
 
-/** What the live screen shows, and what it can do. */
+/** The inputs of the live screen. */
 export interface StatusScreenOptions {
   readonly reader: StatusReader
-  /** The node that this is. */
+  /** The name of this node. */
   readonly ownNode: string
   readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
-  /** What `dsc report` says of the last `sinceMs`. */
+  /** The output of `dsc report` over the last `sinceMs`. */
   readonly readReport: (sinceMs: number) => Promise<ReportText>
   readonly actions: StatusActions
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly nowMs: () => number
-  /** Default: the terminal's colours, or those for a light one where it says that it is. */
+  /** Default: the terminal's colours, or the light theme if the terminal reports a light background. */
   readonly theme?: ThemeName | undefined
-  /** Default: every 500 ms where the record cannot tell of changes; else at changes, and every 5 s. */
+  /** Default: every 500 ms if the record cannot report changes; else at changes, and every 5 s. */
   readonly intervals?: WatchIntervals
-  /** Closes the screen and gives the terminal back. */
+  /** Closes the screen and releases the terminal. */
   readonly signal: AbortSignal
 }
 
@@ -49,7 +49,7 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
     />,
     {
       alternateScreen: true,
-      // Said, not guessed: ink takes a terminal for a log where the variable CI is set.
+      // Set explicitly: ink takes a terminal for a log if the variable CI is set.
       interactive: true,
       incrementalRendering: true,
       exitOnCtrlC: false,
@@ -58,8 +58,8 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
   const close = () => screen.unmount()
   options.signal.addEventListener('abort', close, { once: true })
   if (options.signal.aborted) close()
-  // A terminal that was closed answers every write with EIO: that ends the screen, it is no crash. The
-  // listeners stay, because what is written while the command ends meets the same terminal.
+  // A closed terminal answers every write with EIO: that ends the screen, and is no crash. The listeners stay, because
+  // output of the ending command meets the same terminal.
   process.stdout.on('error', close)
   process.stderr.on('error', () => {})
   try {

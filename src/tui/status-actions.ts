@@ -1,16 +1,16 @@
 import type { PlacedLease } from '../model/lease.js'
 
-/** What the status screen can do. A rejection is shown in its last line and changes nothing else. */
+/** The actions of the status screen. A rejection appears in its last line and changes nothing else. */
 export interface StatusActions {
   lock(copyId: string, reason: string): Promise<void>
   unlock(copyId: string): Promise<void>
   evict(copyId: string): Promise<void>
   /** Ends one lease. */
   release(leaseId: string): Promise<void>
-  /** Stops the staging that this lease stands for; what was fetched is kept. */
+  /** Stops the staging of this lease; keeps the downloaded bytes. */
   cancel(stageLease: PlacedLease): Promise<void>
-  /** Why `cancel` could not do that; undefined where it could. Looks at this machine, briefly. */
+  /** Why `cancel` is not possible; undefined if it is. Checks this machine, briefly. */
   whyNotCancel(stageLease: PlacedLease | undefined): string | undefined
-  /** Stages the dataset on this node; resolves when it is ready. The screen stays usable meanwhile. */
+  /** Stages the dataset on this node; resolves when it is ready. The screen stays usable during the download. */
   prepare(dataset: string): Promise<void>
 }

@@ -1,9 +1,9 @@
-/** Time after which a stop signal that had no effect is given up: an orphaned process group is never stopped. */
+/** How long to wait for a stop signal to take effect, ms: an orphaned process group never stops. */
 const STOP_EFFECT_MS = 250
 
 /**
- * Stops this process and its group like Ctrl-Z in a shell does, and resolves when it is continued. The terminal
- * must be handed back before: while raw, it sends no signals itself.
+ * Stops this process and its group, like Ctrl-Z in a shell, and resolves when it continues. Hand the terminal back
+ * before: in raw mode it sends no signals itself.
  */
 export async function waitForContinue(): Promise<void> {
   await new Promise<void>((resolve) => {

@@ -16,7 +16,7 @@ const NAMED = [
   ['delete', 'backspace'],
 ] as const
 
-/** Translates what ink reads into the keys of the screen. Pasted text comes as one key press per character. */
+/** Translates ink's input into the keys of the screen. Pasted text becomes one key press per character. */
 export function readKeyPresses(input: string, key: Key): readonly KeyPress[] {
   for (const [flag, name] of NAMED) if (key[flag]) return [{ name, text: '' }]
   if (key.tab) return [{ name: key.shift ? 'shift-tab' : 'tab', text: '' }]

@@ -28,7 +28,7 @@ import { ScreenLines } from './screen-lines.js'
 
 interface StatusAppProps {
   readonly reader: StatusReader
-  /** The node that this is. */
+  /** The name of this node. */
   readonly ownNode: string
   readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
   readonly readReport: (sinceMs: number) => Promise<ReportText>
@@ -36,7 +36,7 @@ interface StatusAppProps {
   readonly intervals: WatchIntervals
   readonly nowMs: () => number
   readonly glyphs: Glyphs
-  /** The theme that it opens in; undefined: no colours at all. */
+  /** The initial theme; undefined: no colours at all. */
   readonly theme: ThemeName | undefined
   readonly mouse: MouseReporting
 }
@@ -122,7 +122,7 @@ export function StatusApp(props: StatusAppProps): ReactElement {
   return <ScreenLines lines={lines} theme={props.theme && state.theme} />
 }
 
-/** What the user has chosen; `latest` knows it before React has drawn it: keys come faster. */
+/** The user's choices; `latest` has them before React has drawn them: keys arrive faster. */
 function useScreenState(theme: ThemeName = FIRST_SCREEN.theme) {
   const [state, setState] = useState<ScreenState>({ ...FIRST_SCREEN, theme })
   const latest = useRef(state)

@@ -4,14 +4,14 @@ import type { PlacedLease } from '../../model/lease.js'
 import type { StatusActions } from '../status-actions.js'
 import type { Action, Message, ScreenState } from '../view/screen-state.js'
 
-/** What actions need of the screen. */
+/** The parts of the screen that actions need. */
 interface Screen {
   readonly refresh: () => void
-  /** The lease of whoever stages this copy. */
+  /** The stager's lease on this copy. */
   readonly findStageLease: (copyId: string) => PlacedLease | undefined
 }
 
-/** Carries out what keys ask for, and says in the last line how it went. */
+/** Performs the actions of keys, and shows the outcome in the last line. */
 export function useActions(
   actions: StatusActions,
   update: (change: (before: ScreenState) => ScreenState) => void,

@@ -3,10 +3,10 @@ import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { RecordEvent } from '../../model/record-event.js'
 
-/** Cursor keys that repeat faster than this do not read the history of each copy they pass. */
+/** Cursor keys that repeat faster than this skip the history of the copies they pass. */
 const SETTLE_MS = 120
 
-/** Reads the events of the copy that shows, again whenever something new happened; undefined while unknown. */
+/** Reads the events of the displayed copy, again after each new event; undefined while unknown. */
 export function useCopyHistory(
   readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>,
   copy: CopyUse | undefined,
@@ -25,7 +25,7 @@ export function useCopyHistory(
         (events) => {
           if (!isStopped) setKnown({ copyId, events })
         },
-        // The reader of the status shows the same trouble in the title.
+        // The title shows this error through the status reader.
         () => {},
       )
     }, SETTLE_MS)

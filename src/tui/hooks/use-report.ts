@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import type { ReportText } from '../view/screen-input.js'
 
-/** Reads the report over the last `sinceMs`, once each time that it is asked for; undefined while it is read. */
+/** Reads the report over the last `sinceMs`, once per request; undefined while it is being read. */
 export function useReport(
   readReport: (sinceMs: number) => Promise<ReportText>,
   sinceMs: number | undefined,

@@ -5,18 +5,18 @@ import { NO_THROUGHPUT, noteThroughput, type Throughput } from '../../cache/stat
 import { type WatchIntervals, watchStatus } from '../../cache/status/watch-status.js'
 import type { ReadProblem } from '../view/screen-input.js'
 
-/** What is known of the record at present. The last snapshot stays while the record cannot be read. */
+/** The current view of the record. The last snapshot stays while the record is not readable. */
 interface StatusView {
   readonly snapshot: StatusSnapshot | undefined
   readonly problem: ReadProblem | undefined
   readonly throughput: Throughput
-  /** Reads now instead of at the next change or interval. */
+  /** Reads immediately instead of at the next change or interval. */
   readonly refresh: () => void
 }
 
 type Known = Omit<StatusView, 'refresh'>
 
-/** Follows the record; not while paused. */
+/** Follows the record, except while paused. */
 export function useStatus(
   reader: StatusReader,
   options: {
@@ -42,7 +42,7 @@ export function useStatus(
           problem: undefined,
           throughput: noteThroughput(before.throughput, snapshot),
         })),
-      // Whatever the record says: it is shown, and tried again.
+      // Show any error of the record, and retry.
       fail: (error) => {
         const message = error instanceof Error ? error.message : String(error)
         setKnown((before) => ({

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/** Draws again every `intervalMs`, so that times go on while nothing else happens. */
+/** Redraws every `intervalMs`, so that times advance while nothing else happens. */
 export function useTick(intervalMs: number): void {
   const [, setTicks] = useState(0)
   useEffect(() => {

@@ -17,11 +17,11 @@ import { withoutControls, wrapText } from './text/text-cells.js'
 
 const LABEL_CELLS = 11
 
-/** What is told of a copy. */
+/** The facts shown about a copy. */
 interface CopyDetail {
   readonly copy: CopyUse
   readonly snapshot: StatusSnapshot
-  /** Its events; undefined while they are read. */
+  /** Its events; undefined while they are being read. */
   readonly history: readonly RecordEvent[] | undefined
 }
 
@@ -30,7 +30,7 @@ interface Fact {
   readonly value: Span
 }
 
-/** All that is known of one copy: what it is, what keeps it, whether it goes next, who uses it, what happened. */
+/** All facts about one copy: identity, keepers, eviction rank, users, events. */
 export function drawCopyDetail(detail: CopyDetail, width: number, context: DrawContext): readonly Line[] {
   const { copy, snapshot, history } = detail
   const leases = snapshot.leases.filter((lease) => lease.copyId === copy.copyId)

@@ -3,22 +3,22 @@ import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatSpan } from './text/format-cells.js'
 
-/** A fact about what keeps a copy, to stand behind its label. */
+/** A labelled fact about what keeps a copy. */
 interface KeepingFact {
   readonly label: 'kept by' | 'next to go'
   readonly text: string
-  /** What the fact is about; undefined: about being kept by nothing. */
+  /** The subject of the fact; undefined: nothing keeps the copy. */
   readonly keeper?: Keeper
 }
 
-/** A copy with what is known of its staying. */
+/** A copy with its keepers and eviction rank. */
 interface KeptCopy {
   readonly copy: CopyUse
   readonly keepers: readonly Keeper[]
   readonly rank: EvictionRank | undefined
 }
 
-/** Says for people what keeps a copy or, where nothing does, when it goes. */
+/** Describes what keeps a copy or, if nothing does, when it will be evicted. */
 export function describeKeeping({ copy, keepers, rank }: KeptCopy, nowMs: number): readonly KeepingFact[] {
   if (keepers.length > 0) {
     return keepers.map((keeper) => ({ label: 'kept by', text: describeKeeper(keeper, copy, nowMs), keeper }))

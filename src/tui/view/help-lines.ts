@@ -25,7 +25,7 @@ const NOTES = [
 
 const KEY_CELLS = 16
 
-/** What the keys do, in `width` cells. */
+/** The effects of the keys, in `width` cells. */
 export function drawHelp(width: number): readonly Line[] {
   return [
     [span('Keys', { isBold: true })],

@@ -8,7 +8,7 @@ import { drawSpark } from './text/glyphs.js'
 import { fitLine, type Line, span, spreadLine } from './text/styled-line.js'
 import { cellWidth, fitText, wrapText } from './text/text-cells.js'
 
-/** The first line: which record, how fresh. A record that cannot be read is said here, in red. */
+/** The first line: the record's location and the age of the data. Shows an unreadable record in red. */
 export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Line {
   const width = size.columns
   const clock = span(` ${formatClock(context.nowMs, context.utcOffsetMinutes)} `)
@@ -23,7 +23,7 @@ export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Li
   return spreadLine([name, span(where, { isDim: true })], [...speed, clock], width)
 }
 
-/** How fast all nodes together staged in the last minute; nothing where none did, or there is no room. */
+/** The download rate of all nodes over the last minute; empty without downloads or space. */
 function drawSpeed({ throughput, glyphs }: DrawContext, width: number): Line {
   const { total } = throughput
   if (width < MIN_SPEED_COLUMNS || !total.some((rate) => rate > 0)) return []
@@ -31,7 +31,7 @@ function drawSpeed({ throughput, glyphs }: DrawContext, width: number): Line {
   return [span(` ${text}`, { color: 'cyan' })]
 }
 
-/** A narrower screen has no room for the speed. */
+/** A narrower screen has no space for the rate. */
 const MIN_SPEED_COLUMNS = 80
 const SPEED_CELLS = 20
 
@@ -50,7 +50,7 @@ export function drawFooter(state: ScreenState, width: number): readonly Line[] {
 
 function drawLastLine(state: ScreenState, width: number): Line {
   const ask = (question: string, text: string): Line => {
-    // What is typed stays in sight at its end.
+    // Long input stays visible at its end.
     const room = Math.max(1, width - cellWidth(question) - 3)
     const typed = [...text].slice(-room).join('')
     return fitLine(
@@ -92,7 +92,7 @@ function drawLastLine(state: ScreenState, width: number): Line {
   return fitLine(drawKeys(keys, width), width)
 }
 
-/** As many keys as fit; the last two, help and quit, are kept. */
+/** As many keys as fit; always keeps the last two, help and quit. */
 function drawKeys(keys: readonly string[], width: number): Line {
   const kept = [...keys]
   const textOf = () => kept.reduce((sum, key) => sum + key.length + 2, 0)
@@ -117,7 +117,7 @@ export function drawRule(title: string, width: number, context: DrawContext): Li
   )
 }
 
-/** `3 nodes more`, for what does not fit. */
+/** `3 nodes more`, for items that do not fit. */
 export function drawMore(count: number, noun: string, width: number): Line {
   return fitLine(
     [span(`  and ${formatCount(count, `${noun} more`, `${noun}s more`)}`, { isDim: true })],

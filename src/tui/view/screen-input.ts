@@ -4,26 +4,26 @@ import type { DrawContext, ListRows } from './lists/list-rows.js'
 import type { ScreenSize } from './screen-plan.js'
 import type { ScreenState } from './screen-state.js'
 
-/** A record that cannot be read at present. */
+/** A problem that keeps the record from being read. */
 export interface ReadProblem {
   readonly message: string
-  /** Since when, Unix epoch in ms. */
+  /** When the problem began, Unix epoch in ms. */
   readonly sinceMs: number
 }
 
-/** A report as lines of at most so many cells. */
+/** A report as lines of at most `columns` cells. */
 export type ReportText = (columns: number) => readonly string[]
 
-/** Everything that a screen is made of. */
+/** All inputs of a screen. */
 export interface ScreenInput {
   readonly snapshot: StatusSnapshot | undefined
   readonly problem: ReadProblem | undefined
   readonly state: ScreenState
-  /** The list of the tab, made by `selectRows`. */
+  /** The list of the tab, from `selectRows`. */
   readonly rows: ListRows
-  /** Events of the copy that shows in the details; undefined while they are read. */
+  /** Events of the copy in the details; undefined while they are being read. */
   readonly copyHistory: readonly RecordEvent[] | undefined
-  /** What `dsc report` prints, where the screen asks for it; undefined while it is read. */
+  /** The output of `dsc report`, if the screen needs it; undefined while it is being read. */
   readonly report?: ReportText | undefined
   readonly size: ScreenSize
   readonly context: DrawContext

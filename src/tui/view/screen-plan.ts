@@ -8,30 +8,30 @@ export interface ScreenSize {
   readonly rows: number
 }
 
-/** How the rows and columns of the screen are shared out. */
+/** How the rows and columns of the screen are divided. */
 export interface ScreenPlan {
-  /** Rows of nodes, without their heading; 0 = the section is left out. */
+  /** Rows of nodes, without their heading; 0 = the section is hidden. */
   readonly nodeRows: number
-  /** Rows of downloads above the list; 0 = left out. */
+  /** Rows of downloads above the list; 0 = hidden. */
   readonly transferRows: number
-  /** Index of the row with the names of the lists; the list's heading is the next one. */
+  /** Index of the row with the names of the lists; the list's heading is the next row. */
   readonly tabsRow: number
   /** Rows of the list, without its heading. */
   readonly listHeight: number
-  /** Cells of the pane beside the list that shows the copy under the cursor; 0 = none. */
+  /** Width of the pane beside the list with the copy under the cursor, in cells; 0 = hidden. */
   readonly sideColumns: number
-  /** Rows of events under the list; 0 = left out. */
+  /** Rows of events under the list; 0 = hidden. */
   readonly eventRows: number
 }
 
-/** Lists whose rows are about more than one copy: the whole width is theirs. */
+/** Lists with rows about more than one copy: they use the full width. */
 const OF_NODES: readonly Tab[] = ['nodes', 'datasets', 'shares']
 const WIDE_COLUMNS = 150
 const TALL_ROWS = 32
 
 /**
- * Shares out the screen. The list always has rows; what it does not need is never taken from it first:
- * events show on tall screens only, and on short ones nodes and downloads shrink.
+ * Divides the screen. The list always has rows, and gives up only rows that it does not need: events appear only on
+ * tall screens, and nodes and downloads shrink on short ones.
  */
 export function planScreen(
   snapshot: Pick<StatusSnapshot, 'nodes' | 'transfers'>,

@@ -3,7 +3,7 @@ import type { ScopeTarget, Tab } from './lists/list-rows.js'
 import type { ListSort } from './lists/sort-rows.js'
 import type { ThemeName } from './text/theme.js'
 
-/** What the keys mean at the moment. */
+/** The current meaning of the keys. */
 type Mode =
   | { readonly kind: 'browse' }
   | { readonly kind: 'filter'; readonly before: string }
@@ -14,9 +14,9 @@ type Mode =
   | {
       readonly kind: 'confirm'
       readonly question: string
-      /** What is done after a yes. */
+      /** The action after a yes. */
       readonly action: Action
-      /** What is said after anything else. */
+      /** The message after any other key. */
       readonly refusal: string
     }
   | { readonly kind: 'command'; readonly text: string }
@@ -34,27 +34,27 @@ export interface Message {
   readonly isError: boolean
 }
 
-/** What somebody went into, and the way back. */
+/** The entered item, and the way back. */
 export interface Scope extends ScopeTarget {
-  /** The list that it was entered from. */
+  /** The list from which it was entered. */
   readonly from: Tab
-  /** What that list was narrowed to. */
+  /** The scope of that list. */
   readonly outer: Scope | undefined
 }
 
-/** Everything about the screen that the user has chosen. */
+/** All choices of the user on the screen. */
 export interface ScreenState {
   readonly tab: Tab
   readonly positions: Readonly<Record<Tab, ListPosition>>
   readonly filter: string
   readonly sorts: Readonly<Partial<Record<Tab, ListSort>>>
-  /** What the lists are narrowed to; undefined = all. */
+  /** The scope of the lists; undefined = everything. */
   readonly scope: Scope | undefined
   readonly mode: Mode
-  /** The copy whose details show while a question is asked about it; undefined = the list shows. */
+  /** The copy in the details while a question is asked about it; undefined = the list is visible. */
   readonly detailCopyId: string | undefined
   readonly message: Message | undefined
-  /** Whether the mouse is for the screen; else for the terminal, which marks text with it. */
+  /** Whether the screen handles the mouse; else the terminal does, to select text. */
   readonly isMouseOn: boolean
   readonly theme: ThemeName
 }
@@ -71,7 +71,7 @@ export const FIRST_POSITIONS: Readonly<Record<Tab, ListPosition>> = {
   shares: START,
 }
 
-/** The live screen as it opens. */
+/** The initial live screen. */
 export const FIRST_SCREEN: ScreenState = {
   tab: 'copies',
   positions: FIRST_POSITIONS,
@@ -85,14 +85,14 @@ export const FIRST_SCREEN: ScreenState = {
   theme: 'terminal',
 }
 
-/** What a key asks for beyond the screen itself. */
+/** A key's request beyond the screen itself. */
 export type Effect =
   | { readonly kind: 'quit' }
   | { readonly kind: 'suspend' }
   | { readonly kind: 'refresh' }
   | Action
 
-/** What a key asks to have done to the cache. */
+/** A key's request to change the cache. */
 export type Action =
   | { readonly kind: 'lock'; readonly copyId: string; readonly dataset: string; readonly reason: string }
   | { readonly kind: 'unlock'; readonly copyId: string; readonly dataset: string }

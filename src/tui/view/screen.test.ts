@@ -41,7 +41,7 @@ function draw(
   }).map(lineText)
 }
 
-/** Compares with src/tui/view/golden/<name>.txt; `UPDATE_GOLDEN=1` writes it, to be looked at in the diff. */
+/** Compares with src/tui/view/golden/<name>.txt; `UPDATE_GOLDEN=1` writes it, for review in the diff. */
 function compareGolden(name: string, lines: readonly string[]): void {
   const file = new URL(`../../../src/tui/view/golden/${name}.txt`, import.meta.url)
   const text = `${lines.map((line) => line.trimEnd()).join('\n')}\n`
@@ -67,7 +67,7 @@ for (const tab of ['leases', 'transfers', 'events', 'nodes', 'waits'] as const) 
   })
 }
 
-/** Leases of processes under the names that tasks have where nobody gives one. */
+/** Leases of processes with the default task names. */
 function withProcesses(status: StatusSnapshot): StatusSnapshot {
   const leases = status.leases.map((lease, at) => {
     const [host, pid] = ['gpu-login-01', 4711 + at]

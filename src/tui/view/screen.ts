@@ -43,7 +43,7 @@ export function drawScreen(input: ScreenInput): readonly Line[] {
   return fitHeight([...head, drawTabs(input, snapshot), ...drawMain(input, plan)], tail, size)
 }
 
-/** The copy under the cursor, or the one whose details show. */
+/** The copy under the cursor, or the one in the details. */
 export function findShownCopy(
   { snapshot, state, rows }: Pick<ScreenInput, 'snapshot' | 'state' | 'rows'>,
   listHeight: number,
@@ -54,7 +54,7 @@ export function findShownCopy(
   return copyId === undefined ? undefined : snapshot?.copies.find((copy) => copy.copyId === copyId)
 }
 
-/** The lease under the cursor, where the list is one of leases. */
+/** The lease under the cursor, if the list shows leases. */
 export function findShownLease(
   { state, rows }: Pick<ScreenInput, 'state' | 'rows'>,
   listHeight: number,
@@ -110,7 +110,7 @@ function drawNodes({ snapshot, size, context }: ScreenInput, plan: ScreenPlan): 
   return hidden > 0 ? [...lines, drawMore(hidden + 1, 'node', width)] : lines
 }
 
-/** The nodes above the list, in their order there; where not all fit, the fullest first. */
+/** The nodes above the list, in its order; if not all fit, the fullest first. */
 function chooseNodes(snapshot: StatusSnapshot, { nodeRows }: ScreenPlan): ListRows {
   const sort = snapshot.nodes.length > nodeRows ? FULLEST : undefined
   return listNodeRows(snapshot, { ...EVERYTHING, sort, throughput: NO_THROUGHPUT })
@@ -145,7 +145,7 @@ function scrollLines(lines: readonly Line[], scroll: number, height: number): re
   return lines.slice(offset, offset + height)
 }
 
-/** Cuts or fills the middle so that `tail` ends at the last row. */
+/** Truncates or pads the middle so that `tail` ends at the last row. */
 function fitHeight(head: readonly Line[], tail: readonly Line[], size: ScreenSize): readonly Line[] {
   const room = Math.max(0, size.rows - tail.length)
   const top = head.slice(0, room)

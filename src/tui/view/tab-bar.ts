@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   shares: 'Shares',
 }
 
-/** The lists with their counts; at the right the filter. */
+/** The lists with their counts; the filter at the right. */
 export function drawTabs(input: ScreenInput, snapshot: StatusSnapshot): Line {
   const { state, rows, size, context } = input
   const tabs = placeTabs(input, snapshot).map(({ tab, text }): Span => {
@@ -26,7 +26,7 @@ export function drawTabs(input: ScreenInput, snapshot: StatusSnapshot): Line {
   return spreadLine(tabs, drawFilter(state, rows, context), size.columns)
 }
 
-/** The list whose name stands at this column; undefined where none does. */
+/** The list whose name is at this column; undefined if none is. */
 export function findTab(input: ScreenInput, snapshot: StatusSnapshot, column: number): Tab | undefined {
   let end = 0
   for (const { tab, text } of placeTabs(input, snapshot)) {
@@ -36,7 +36,10 @@ export function findTab(input: ScreenInput, snapshot: StatusSnapshot, column: nu
   return undefined
 }
 
-/** Names and counts as they fit: whole, shortened, or without counts, or but the digits of the lists that do not show. */
+/**
+ * The longest form that fits: full, shortened, without counts, shortened without counts, or only digits for hidden
+ * lists.
+ */
 function placeTabs({ state, rows, size, context }: ScreenInput, snapshot: StatusSnapshot) {
   const counts: Readonly<Record<Tab, number>> = {
     copies: snapshot.copies.length,
@@ -53,7 +56,7 @@ function placeTabs({ state, rows, size, context }: ScreenInput, snapshot: Status
     ` ${NAMES[tab].slice(0, cells)} ${counts[tab].toLocaleString('en-US')}${isCut(tab) ? '+' : ''}`
   const place = (nameOf: (tab: Tab) => string) =>
     TABS.map((tab, at) => ({ tab, text: ` ${at + 1}${nameOf(tab)} ` })).filter(
-      // Most clusters have no shares, and no room for their name.
+      // Most clusters have no shares, so leave their tab out.
       ({ tab }) => tab !== 'shares' || counts.shares > 0 || state.tab === 'shares',
     )
   const room = size.columns - cellWidth(lineText(drawFilter(state, rows, context)))

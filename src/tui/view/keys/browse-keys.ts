@@ -50,7 +50,7 @@ export function browse(state: ScreenState, key: KeyPress, target: KeyTarget): Ke
   }
 }
 
-/** From a node, or a dataset, to its copies. */
+/** Enters a node or dataset and shows its copies. */
 function enterRow(state: ScreenState, { rows, height }: KeyTarget): KeyOutcome {
   const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height })
   const scope = rows.scopeAt?.(index)
@@ -58,7 +58,7 @@ function enterRow(state: ScreenState, { rows, height }: KeyTarget): KeyOutcome {
   return { state: enterScope(state, scope, 'copies') }
 }
 
-/** The next column, or the same one the other way round. */
+/** Sorts by the next column, or reverses the current one. */
 function changeSort(
   state: ScreenState,
   { rows }: KeyTarget,

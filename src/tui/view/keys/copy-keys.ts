@@ -6,7 +6,7 @@ import { note } from './change-screen.js'
 import { askFirst, endShown } from './end-keys.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
 
-/** The keys that mean the same in the list and in the details. */
+/** Keys with the same meaning in the list and in the details. */
 export function act(state: ScreenState, text: string, target: KeyTarget): KeyOutcome {
   const { copy, ownNode } = target
   switch (text) {
@@ -46,7 +46,7 @@ export function act(state: ScreenState, text: string, target: KeyTarget): KeyOut
   }
 }
 
-/** Why the copy cannot be evicted from here; undefined where it can. */
+/** Why the copy cannot be evicted from here; undefined if it can. */
 function findObstacle(copy: CopyUse, ownNode: string): string | undefined {
   const keepers = findKeepers(copy)
   if (keepers.length > 0) return `${copy.dataset} on ${copy.node} stays: kept by ${keepers.join(', ')}`

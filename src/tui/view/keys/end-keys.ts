@@ -2,7 +2,7 @@ import type { Action, ScreenState } from '../screen-state.js'
 import { note } from './change-screen.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
 
-/** `x`: ends the lease under the cursor, or the staging of the copy, after a question; only where it can be done. */
+/** `x`: after confirmation, ends the lease under the cursor, or the staging of the copy, if possible. */
 export function endShown(state: ScreenState, target: KeyTarget): KeyOutcome {
   const { lease, copy } = target
   if (lease?.purpose === 'use') {
@@ -23,7 +23,7 @@ export function endShown(state: ScreenState, target: KeyTarget): KeyOutcome {
   return askFirst(state, { question, action, refusal: 'not stopped' })
 }
 
-/** Asks before it is done. */
+/** Asks for confirmation. */
 export function askFirst(
   state: ScreenState,
   asked: { readonly question: string; readonly action: Action; readonly refusal: string },

@@ -11,7 +11,7 @@ import type { KeyPress } from './key-press.js'
 const STATUS = exampleStatus(60, { shares: EXAMPLE_SHARES })
 const HEIGHT = 10
 
-/** Presses keys one after the other; a word of one character is typed. */
+/** Presses keys one after the other; types single characters. */
 function press(keys: readonly string[], start: ScreenState = FIRST_SCREEN, ownNode = 'gpu-02') {
   let state = start
   const effects: Effect[] = []

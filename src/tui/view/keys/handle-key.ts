@@ -119,7 +119,7 @@ function typeFilter(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
   }
 }
 
-/** The help, or the report: any other key closes it. */
+/** Shows the help or the report: any other key closes it. */
 function readText(state: ScreenState, key: KeyPress, { height }: KeyTarget): KeyOutcome {
   const { mode } = state
   if (mode.kind !== 'help' && mode.kind !== 'report') return { state }

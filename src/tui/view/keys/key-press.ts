@@ -26,22 +26,22 @@ export interface KeyPress {
   readonly text: string
 }
 
-/** What a key acts on. */
+/** The items that a key acts on. */
 export interface KeyTarget {
   readonly rows: ListRows
-  /** Rows of the list that show. */
+  /** Number of visible rows of the list. */
   readonly height: number
-  /** The copy under the cursor, or the one whose details show. */
+  /** The copy under the cursor, or the one in the details. */
   readonly copy: CopyUse | undefined
   /** The lease under the cursor. */
   readonly lease: PlacedLease | undefined
-  /** Why the staging of a copy cannot be stopped from here; undefined where it can. */
+  /** Why the staging of a copy cannot be stopped from here; undefined if it can. */
   readonly whyNotCancel: (copyId: string) => string | undefined
-  /** The node that this is: only its copies can be evicted here. */
+  /** The name of this node: only its copies can be evicted here. */
   readonly ownNode: string
 }
 
-/** What a key does: the state after it, and what is to happen besides. */
+/** The effects of a key: the new state, and any further action. */
 export interface KeyOutcome {
   readonly state: ScreenState
   readonly effect?: Effect

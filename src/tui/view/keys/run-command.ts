@@ -9,7 +9,7 @@ import type { KeyOutcome, KeyTarget } from './key-press.js'
 
 interface ScreenCommand {
   readonly name: string
-  /** What follows the name. */
+  /** The argument after the name. */
   readonly takes?: string
   readonly does: string
   readonly run: (state: ScreenState, words: string, target: KeyTarget) => KeyOutcome
@@ -20,7 +20,7 @@ const key =
   (state: ScreenState, _words: string, target: KeyTarget): KeyOutcome =>
     act(state, text, target)
 
-/** What can be typed after `:`, beside the names of lists. */
+/** Commands after `:`, besides the names of lists. */
 const SCREEN_COMMANDS: readonly ScreenCommand[] = [
   {
     name: 'filter',
@@ -61,7 +61,7 @@ const SCREEN_COMMANDS: readonly ScreenCommand[] = [
   { name: 'quit', does: 'as q', run: key('q') },
 ]
 
-/** Does what was typed after `:`. The beginning of a name will do where only one begins so. */
+/** Runs the command typed after `:`. An unambiguous prefix of a name is enough. */
 export function runCommand(state: ScreenState, text: string, target: KeyTarget): KeyOutcome {
   const [word = '', ...rest] = text.trim().split(/\s+/)
   if (word === '') return { state }
@@ -99,7 +99,7 @@ function chooseTheme(state: ScreenState, name: string): KeyOutcome {
   return { state: { ...state, theme } }
 }
 
-/** Whoever wants to mark text without holding Shift. */
+/** Lets users select text without holding Shift. */
 function toggleMouse(state: ScreenState): KeyOutcome {
   const isMouseOn = !state.isMouseOn
   const text = isMouseOn ? 'the mouse moves the cursor' : 'the mouse marks text; :mouse takes it back'

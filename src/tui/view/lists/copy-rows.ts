@@ -47,7 +47,7 @@ function* names<Key extends string>(
   for (const item of items) yield item[key]
 }
 
-/** The copies that match the filter, in the given order. */
+/** Copies that match the filter, in the given order. */
 export function listCopyRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found =
     filter === ''
@@ -96,7 +96,7 @@ export function listCopyRows(snapshot: StatusSnapshot, { filter, sort }: ListCho
   }
 }
 
-/** `ready`, `staging 43%`, …, in the colour of what happens to it. */
+/** `ready`, `staging 43%`, …, in the colour of the state. */
 export function drawState(copy: CopyUse): Span {
   switch (copy.state) {
     case 'ready':
@@ -114,13 +114,13 @@ export function drawState(copy: CopyUse): Span {
   }
 }
 
-/** `2/3`, in the colour of warnings when another stripe of it is not there. */
+/** `2/3`, in the warning colour if another stripe of it is missing. */
 function drawStripe(copy: CopyUse, broken: ReadonlySet<string | null>): Span {
   if (!copy.stripe) return span('-', { isDim: true })
   return span(formatStripe(copy.stripe), broken.has(copy.copyId) ? { color: 'yellow' } : {})
 }
 
-/** What keeps a copy, shortest first at sight: `2 leases`, `lock`, `lock +2`; `-` = idle, may be evicted. */
+/** The keepers of a copy, in short: `2 leases`, `lock`, `lock +2`; `-` = idle, may be evicted. */
 export function drawKeepers(copy: CopyUse): Span {
   const keepers = findKeepers(copy)
   const isLocked = keepers.includes('lock')

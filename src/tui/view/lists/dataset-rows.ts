@@ -24,7 +24,7 @@ const SORT_VALUES: SortValues<DatasetRow> = {
   ON: ({ nodes }) => nodes.length,
 }
 
-/** Who holds what: datasets with the nodes that have them. */
+/** Datasets, with the nodes that have them. */
 export function listDatasetRows({ copies }: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const all = [...Map.groupBy(copies, ({ dataset }) => dataset).values()].map((own): DatasetRow => {
     const [holding] = listHoldings(own)
@@ -78,7 +78,7 @@ export function listDatasetRows({ copies }: StatusSnapshot, { filter, sort }: Li
   }
 }
 
-/** `gpu-[01-07]*, gpu-08, gpu-09 (40%)`: `*` is in use, a share is what is there so far. */
+/** `gpu-[01-07]*, gpu-08, gpu-09 (40%)`: `*` means in use, a percentage is the part downloaded so far. */
 export function formatHolders(nodes: Holding['nodes']): string {
   const ready = (use: 'used' | 'idle') =>
     nodes

@@ -6,7 +6,7 @@ import type { DrawContext, ListRows } from './list-rows.js'
 const GAP = 2
 const MARGIN = 2
 
-/** The part of a list that is drawn, and the cells for it. */
+/** The visible part of a list, and its size in cells. */
 interface ListArea {
   /** Index of the first row. */
   readonly offset: number
@@ -16,13 +16,13 @@ interface ListArea {
   readonly width: number
 }
 
-/** The columns of a list as they fit. */
+/** The columns of a list that fit. */
 function placeColumns(rows: ListRows, width: number) {
   const room = width - MARGIN
   return squeezeColumns(layoutColumns(rows.columns, room, GAP), room, GAP)
 }
 
-/** The title of the column at this cell of a line of the list; undefined between columns and beyond them. */
+/** The title of the column at this cell of a list line; undefined between and beyond columns. */
 export function findColumn(rows: ListRows, width: number, cell: number): string | undefined {
   let from = MARGIN
   for (const { index, width: cells } of placeColumns(rows, width)) {

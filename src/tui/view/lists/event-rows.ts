@@ -52,7 +52,7 @@ const COLOURS: Readonly<Partial<Record<RecordEventKind, Colour>>> = {
   'lease-expired': 'yellow',
 }
 
-/** What happened, newest first. */
+/** Events, newest first. */
 export function listEventRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found = snapshot.events.filter((event) =>
     matchesFilter(filter, [event.dataset, event.node, event.kind, event.task, event.reason]),

@@ -38,7 +38,7 @@ function planColumns({ leases }: StatusSnapshot): readonly ColumnSpec[] {
     8,
   )
   const holder = widthOf(leases.values().map(formatWho), 6, 28)
-  // Who holds what since when stays longest.
+  // Task, copy and age stay visible longest.
   return [
     { title: 'TASK', width: task, minWidth: Math.min(task, 20), grow: 1 },
     { title: 'DATASET', width: name, minWidth: Math.min(name, 20), grow: 1 },
@@ -57,7 +57,7 @@ function formatWho(lease: PlacedLease): string {
   return holder.kind === 'ttl' ? 'ttl' : formatHolder(lease)
 }
 
-/** The leases that match the filter, as the record orders them. */
+/** Leases that match the filter, in the record's order. */
 export function listLeaseRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found =
     filter === ''

@@ -1,31 +1,31 @@
-/** Where the cursor of a list is. `key` follows a row while others come and go above it. */
+/** The cursor position in a list. `key` follows a row while rows above it appear and disappear. */
 export interface ListPosition {
   readonly key: string | undefined
   readonly index: number
-  /** Row of the list's window in which the cursor stands, 0 = first. Keeps the view still while data changes. */
+  /** Row of the visible window with the cursor, 0 = first. Keeps the view still while data changes. */
   readonly windowRow: number
 }
 
 /** The top of a list. */
 export const START: ListPosition = { key: undefined, index: 0, windowRow: 0 }
 
-/** What a list shows its rows through. */
+/** The visible window of a list. */
 interface ListView {
   readonly keys: readonly string[]
-  /** Rows that show. */
+  /** Number of visible rows. */
   readonly height: number
 }
 
-/** A cursor with the rows around it. */
+/** A cursor with its visible window. */
 interface ListWindow extends ListPosition {
-  /** Index of the first row that shows. */
+  /** Index of the first visible row. */
   readonly offset: number
 }
 
 /**
- * Finds the cursor again in rows that may have changed, and the window of `height` rows around it.
- * A row that is gone leaves the cursor at its index; a row that moved takes the cursor along.
- * With the cursor on the first row of an unscrolled list the view stays at the top.
+ * Finds the cursor in rows that may have changed, and the window of `height` rows around it. If its row is gone, the
+ * cursor stays at its index; if the row moved, the cursor follows. With the cursor on the first row of an unscrolled
+ * list the view stays at the top.
  */
 export function placeList(position: ListPosition, { keys, height }: ListView): ListWindow {
   const rows = Math.max(1, height)
@@ -40,7 +40,7 @@ export function placeList(position: ListPosition, { keys, height }: ListView): L
   return { key: keys[index], index, windowRow: index - offset, offset }
 }
 
-/** Moves the cursor by `rows`; the window scrolls only when the cursor would leave it. */
+/** Moves the cursor by `rows`; the window scrolls only if the cursor would leave it. */
 export function moveBy(window: ListWindow, rows: number, { keys, height }: ListView): ListPosition {
   const index = clamp(window.index + rows, 0, Math.max(0, keys.length - 1))
   const windowRow = clamp(window.windowRow + (index - window.index), 0, Math.max(0, height - 1))

@@ -21,7 +21,7 @@ export const TABS = [
 /** A list of the live screen. */
 export type Tab = (typeof TABS)[number]
 
-/** What drawing a cell depends on besides its row. */
+/** Inputs for drawing a cell, besides its row. */
 export interface DrawContext {
   readonly nowMs: number
   readonly utcOffsetMinutes: number
@@ -29,17 +29,17 @@ export interface DrawContext {
   readonly throughput: Throughput
 }
 
-/** Which rows of a list are wanted, and in what order. */
+/** The rows to show, and their order. */
 export interface ListChoice {
-  /** Words that a row must have. */
+  /** Words that a row must contain. */
   readonly filter: string
-  /** Undefined: as the record has them. */
+  /** Undefined: the record's order. */
   readonly sort: ListSort | undefined
-  /** What rates are sorted by. */
+  /** For sorting by rates. */
   readonly throughput: Throughput
 }
 
-/** A node, a dataset or a copy that lists can be narrowed to. */
+/** A node, dataset or copy that lists can be restricted to. */
 export interface ScopeTarget {
   readonly node?: string
   readonly dataset?: string
@@ -52,27 +52,27 @@ export interface ScopeTarget {
 export interface ListRows {
   readonly tab: Tab
   readonly columns: readonly ColumnSpec[]
-  /** Titles of the columns that it can be sorted by. */
+  /** Titles of the sortable columns. */
   readonly sortable: readonly string[]
-  /** The column that it is sorted by, whose title stands out. */
+  /** The current sort column, with a highlighted title. */
   readonly sortedBy?: string
   readonly keys: readonly string[]
-  /** Rows before the filter. */
+  /** Number of rows before the filter. */
   readonly total: number
-  /** The copy that row `index` is about; undefined where it is about none. */
+  /** The copy of row `index`; undefined if it has none. */
   readonly copyIdAt: (index: number) => string | undefined
-  /** What Enter goes into, where the rows are about more than one copy. */
+  /** The scope that Enter opens, for rows about more than one copy. */
   readonly scopeAt?: (index: number) => ScopeTarget | undefined
-  /** The same as a copy, where the rows are copies: spares looking for it among all. */
+  /** The copy itself, if rows are copies: avoids searching for it. */
   readonly copyAt?: (index: number) => CopyUse | undefined
-  /** The lease that row `index` is, where the rows are leases. */
+  /** The lease of row `index`, if rows are leases. */
   readonly leaseAt?: (index: number) => PlacedLease | undefined
   /** One span per column, in the order of `columns`. */
   readonly drawAt: (index: number, widths: readonly number[], context: DrawContext) => readonly Span[]
   readonly emptyText: string
 }
 
-/** Cells of the longest text, at least `least`, at most `most`: a column as wide as what it holds. */
+/** Cells of the longest text, at least `least`, at most `most`: fits a column to its content. */
 export function widthOf(texts: Iterable<string>, least: number, most: number): number {
   let widest = least
   for (const text of texts) {
@@ -82,7 +82,7 @@ export function widthOf(texts: Iterable<string>, least: number, most: number): n
   return widest
 }
 
-/** Whether any of the texts contains every word of the filter, without regard to case. */
+/** Whether any of the texts contains every word of the filter, ignoring case. */
 export function matchesFilter(filter: string, texts: readonly (string | null)[]): boolean {
   if (filter === '') return true
   const all = texts.join('\u0000').toLowerCase()

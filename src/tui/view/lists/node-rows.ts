@@ -66,7 +66,7 @@ export function listNodeRows(snapshot: StatusSnapshot, { filter, sort, throughpu
   }
 }
 
-/** How near the node is to its nearest limit, 0 (empty) to 1 (nothing fits any more). */
+/** How close the node is to its tightest limit, 0 (empty) to 1 (nothing more fits). */
 function findPressure(usage: NodeUsage): number {
   const shares = [usage.datasets, usage.diskBytes].map(({ used, allowed }) =>
     allowed === null || allowed === 0 ? 0 : used / allowed,
@@ -93,7 +93,7 @@ function drawNode(node: NodeStatus, widths: readonly number[], context: DrawCont
   ]
 }
 
-/** How fast the node staged in the last minute, and how fast it does now. */
+/** The node's download rate over the last minute, and its current rate. */
 function drawThroughput(node: string, { throughput, glyphs }: DrawContext): Span {
   const rates = throughput.byNode.get(node)
   if (!rates) return span('-', { isDim: true })
@@ -106,7 +106,7 @@ function formatDatasets({ used, allowed }: NodeUsage['datasets']): string {
   return allowed === null ? used.toLocaleString('en-US') : `${used}/${allowed}`
 }
 
-/** The disk: what copies take, what others take, what is free. The numbers are those of the policy. */
+/** The disk: space of copies, of other files, and free. The numbers are those of the policy. */
 function drawSpace({ usage, disk }: NodeStatus, width: number, context: DrawContext): Span {
   const { diskBytes, free } = usage
   const allowed = diskBytes.allowed ?? disk.capacityBytes
@@ -120,7 +120,7 @@ function drawSpace({ usage, disk }: NodeStatus, width: number, context: DrawCont
   return span(`${drawSharedBar({ own, others }, barWidth, context.glyphs)} ${text}`, { color })
 }
 
-/** A bar and its numbers; without a limit only the number. The numbers keep their cells, the bar gives way. */
+/** A bar and its numbers; without a limit only the number. The numbers keep their width, the bar shrinks. */
 function drawUsage(
   usage: {
     readonly used: number

@@ -56,7 +56,7 @@ function listRows(from: StatusSnapshot, tab: Tab, choice: ListChoice): ListRows 
   }
 }
 
-/** What is on one node, of one dataset, or keeps one copy. The nodes themselves stay all. */
+/** Keeps the items on one node, of one dataset, or with a lease on one copy. Keeps all nodes. */
 function narrow(snapshot: StatusSnapshot, scope: Scope | undefined): StatusSnapshot {
   if (!scope) return snapshot
   const isIn = (row: { readonly node: string; readonly dataset: string; readonly copyId?: string | null }) =>

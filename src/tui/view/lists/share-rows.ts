@@ -20,7 +20,7 @@ const SORT_VALUES: SortValues<NodeShare> = {
 
 const TEXT_CELLS = 17
 
-/** Who is guaranteed how much of each node, and how much of it is used. */
+/** Each node's guaranteed shares, and how much of them is used. */
 export function listShareRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const all = snapshot.nodes.flatMap(({ node, usage }) => usage.shares.map((share) => ({ node, ...share })))
   const found = all.filter((share) => matchesFilter(filter, [nameOf(share), share.node]))

@@ -1,14 +1,14 @@
-/** By which column a list is sorted; none: as the record orders it. */
+/** The sort column of a list; none: the record's order. */
 export interface ListSort {
-  /** Its title. */
+  /** Title of the column. */
   readonly column: string
   readonly isReversed: boolean
 }
 
-/** What a row is sorted by, by the title of a column: texts from A to Z, numbers the largest first. */
+/** Sort values of a row, by column title: text from A to Z, largest numbers first. */
 export type SortValues<Row> = Readonly<Record<string, (row: Row) => number | string>>
 
-/** The rows in the order that was chosen; rows of the same value stay as they were. */
+/** The rows in the chosen order; rows with equal values keep their order. */
 export function sortRows<Row>(
   rows: readonly Row[],
   sort: ListSort | undefined,
@@ -24,7 +24,7 @@ export function sortRows<Row>(
   })
 }
 
-/** The column after the one that is sorted by now; after the last, the order of the record. */
+/** The column after the current sort column; after the last, the record's order. */
 export function chooseNextSort(sort: ListSort | undefined, columns: readonly string[]): ListSort | undefined {
   const next = columns[sort ? columns.indexOf(sort.column) + 1 : 0]
   return next === undefined ? undefined : { column: next, isReversed: false }

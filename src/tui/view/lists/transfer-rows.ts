@@ -66,7 +66,7 @@ export function listTransferRows(
   }
 }
 
-/** The node that stages, and the nodes that serve it: `gpu-02 ← gpu-01`. */
+/** The receiving node, and the nodes that serve it: `gpu-02 ← gpu-01`. */
 export function formatWay(
   { node, servedBy }: Pick<TransferStatus, 'node' | 'servedBy'>,
   glyphs: Pick<Glyphs, 'from'> = UNICODE_GLYPHS,
@@ -74,7 +74,7 @@ export function formatWay(
   return servedBy.length === 0 ? node : `${node} ${glyphs.from} ${servedBy.join(', ')}`
 }
 
-/** Who reads a copy while it comes, and what of it they wait for. */
+/** A reader of a copy during its download, and the objects that it waits for. */
 export function formatReader({ name, ordered, waits, waitsFor }: ReaderStatus): string {
   const more = waits - waitsFor.length
   const keys = `${waitsFor.join(', ')}${more > 0 ? ` and ${more} more` : ''}`

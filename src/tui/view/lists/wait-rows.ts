@@ -27,7 +27,7 @@ function planColumns({ waits }: StatusSnapshot): readonly ColumnSpec[] {
   ]
 }
 
-/** Tasks without their dataset, the longest wait first. */
+/** Tasks that wait for their dataset, the longest wait first. */
 export function listWaitRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found = snapshot.waits.filter(({ task, dataset, node, reason }) =>
     matchesFilter(filter, [task, dataset, node, reason]),

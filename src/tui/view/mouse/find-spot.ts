@@ -7,7 +7,7 @@ import type { ScreenInput } from '../screen-input.js'
 import { planScreen } from '../screen-plan.js'
 import { findTab } from '../tab-bar.js'
 
-/** What is at a cell of the screen. */
+/** The item at a cell of the screen. */
 export type Spot =
   | { readonly kind: 'tab'; readonly tab: Tab }
   /** The heading of a column of the list. */
@@ -20,14 +20,14 @@ export type Spot =
 
 const NOTHING: Spot = { kind: 'nothing' }
 
-/** Finds what `drawScreen` draws at a cell. */
+/** Finds the item that `drawScreen` draws at a cell. */
 export function findSpot(input: ScreenInput, at: { readonly column: number; readonly row: number }): Spot {
   const { snapshot, state, rows, size } = input
   if (!snapshot || state.mode.kind === 'help' || state.mode.kind === 'report') return NOTHING
   if (at.row >= size.rows - drawFooter(state, size.columns).length) return NOTHING
   const plan = planScreen(snapshot, state, size)
   if (at.row < plan.tabsRow) {
-    // The title and the heading of the nodes come first.
+    // The title and the heading of the nodes are the first two rows.
     const node = plan.nodeRows > 0 ? listShownNodes(snapshot, plan)[at.row - 2] : undefined
     return node === undefined ? NOTHING : { kind: 'node', node }
   }

@@ -44,7 +44,7 @@ function react(state: ScreenState, report: MouseReport, columns = 120, rows = 24
   }).state
 }
 
-/** Clicks on the text: at the beginning of a row if it is there, else where it is drawn first. */
+/** Clicks on the text: at the beginning of a row if possible, else where it first appears. */
 function clickOn(text: string, state: ScreenState = FIRST_SCREEN, columns = 120, rows = 24): ScreenState {
   const { lines } = show(state, columns, rows)
   const first = lines.findIndex((line) => line.includes(text))

@@ -6,12 +6,12 @@ import type { ScreenState } from '../screen-state.js'
 import type { Spot } from './find-spot.js'
 import type { MouseReport } from './mouse-report.js'
 
-/** Rows that one notch of a wheel moves. */
+/** Rows per notch of the wheel. */
 const WHEEL_ROWS = 3
-/** Questions are answered by keys alone: a slip of the hand must not. */
+/** Modes that scroll. Only keys answer questions: a slip of the hand must not. */
 const SCROLLED = ['browse', 'filter', 'detail', 'help', 'report']
 
-/** Applies a mouse to the screen; `spot` is what is under it. */
+/** Applies a mouse event to the screen; `spot` is the item under it. */
 export function handleMouse(
   state: ScreenState,
   report: MouseReport,

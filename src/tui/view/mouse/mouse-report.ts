@@ -1,4 +1,4 @@
-/** What a mouse did on the screen. Cells count from 0, at the upper left. */
+/** A mouse event on the screen. Cells count from 0, at the upper left. */
 export type MouseReport =
   | { readonly kind: 'click'; readonly column: number; readonly row: number }
   | { readonly kind: 'wheel'; readonly direction: 'up' | 'down' }
@@ -6,16 +6,16 @@ export type MouseReport =
 /** As terminals report in their SGR mode: `ESC [ < button ; column ; row M`, `m` when the button is let go. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape is how it begins
 const REPORT = /\u001b\[<(\d{1,5});(\d{1,5});(\d{1,5})([Mm])/g
-/** The beginning of one, whose rest has not come yet. */
+/** The beginning of a report that is still incomplete. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape is how it begins
 const BEGINNING = /\u001b(\[(<[\d;]{0,17})?)?$/
-/** Shift, Alt and Control, which may be held. */
+/** Shift, Alt and Control, which the user may hold. */
 const MODIFIERS = 4 | 8 | 16
 const LEFT_BUTTON = 0
 const WHEEL_UP = 64
 const WHEEL_DOWN = 65
 
-/** Finds the reports in what a terminal sent, and what of another may still be coming. */
+/** Finds the complete reports in terminal input, and the beginning of an incomplete one. */
 export function readMouseReports(text: string): {
   readonly reports: readonly MouseReport[]
   readonly rest: string

@@ -1,18 +1,18 @@
-/** How wide a column wants to be, and what gives way first. */
+/** The preferred width of a column, and its priority when space is short. */
 export interface ColumnSpec {
   readonly title: string
   readonly align?: 'left' | 'right'
-  /** Cells that it takes when there is room. */
+  /** Preferred width in cells. */
   readonly width: number
-  /** Least cells before it is dropped; default: `width`, it never shrinks. */
+  /** Minimum width in cells before it is dropped; default: `width`, it never shrinks. */
   readonly minWidth?: number
-  /** Columns with the highest number are dropped first; without one a column stays. */
+  /** Columns with the highest number are dropped first; without a number, a column always stays. */
   readonly dropOrder?: number
-  /** Share of the room that is left over. */
+  /** Fraction of the remaining space. */
   readonly grow?: number
 }
 
-/** A column as it is drawn. */
+/** A column with its place and width. */
 interface PlacedColumn {
   /** Index in the specification. */
   readonly index: number
@@ -20,8 +20,8 @@ interface PlacedColumn {
 }
 
 /**
- * Fits columns into `totalWidth` cells with `gap` cells between them. Depends on the widths only, never on what
- * scrolls by, so that columns stay where they are.
+ * Fits columns into `totalWidth` cells with `gap` cells between them. Depends only on the widths, never on the visible
+ * rows, so that columns stay in place while scrolling.
  */
 export function layoutColumns(
   specs: readonly ColumnSpec[],
@@ -61,8 +61,8 @@ export function layoutColumns(
 }
 
 /**
- * Takes cells from the widest columns until all fit into `totalWidth`, below their least if need be: on a screen,
- * cells that are cut say more than columns that are cut off.
+ * Takes cells from the widest columns until all fit into `totalWidth`, below their minimum if necessary: on a screen,
+ * truncated cells say more than missing columns.
  */
 export function squeezeColumns(
   columns: readonly PlacedColumn[],

@@ -1,7 +1,7 @@
-/** The characters that pictures are made of. */
+/** Characters for drawings. */
 export interface Glyphs {
   readonly full: string
-  /** What others than dsc take of a disk. */
+  /** Disk space used by others than dsc. */
   readonly others: string
   readonly empty: string
   readonly cursor: string
@@ -11,7 +11,7 @@ export interface Glyphs {
   readonly ellipsis: string
   /** Heights of a small curve, the lowest first. */
   readonly heights: string
-  /** Between a node and those that send to it. */
+  /** Between a node and the nodes that send to it. */
   readonly from: string
 }
 
@@ -43,19 +43,19 @@ export const ASCII_GLYPHS: Glyphs = {
   from: '<-',
 }
 
-/** Chooses by the locale, in the order in which the C library looks: LC_ALL, LC_CTYPE, LANG. */
+/** Chooses by the locale, in the C library's order: LC_ALL, LC_CTYPE, LANG. */
 export function chooseGlyphs(environment: Readonly<Record<string, string | undefined>>): Glyphs {
   const locale = environment.LC_ALL || environment.LC_CTYPE || environment.LANG || ''
   return /utf-?8/i.test(locale) ? UNICODE_GLYPHS : ASCII_GLYPHS
 }
 
-/** A bar of `width` cells, `ratio` (0 to 1, more is full) of them filled; anything above 0 shows. */
+/** A bar of `width` cells, filled by `ratio` (0 to 1, above is full); anything above 0 fills a cell. */
 export function drawBar(ratio: number, width: number, glyphs: Glyphs): string {
   const filled = countCells(ratio, width)
   return glyphs.full.repeat(filled) + glyphs.empty.repeat(width - filled)
 }
 
-/** A bar of two parts of one whole: `own`, then `others` (0 to 1 each); what is left of it is empty. */
+/** A bar of two parts of one whole: `own`, then `others` (0 to 1 each); the rest is empty. */
 export function drawSharedBar(
   { own, others }: { readonly own: number; readonly others: number },
   width: number,
@@ -68,7 +68,7 @@ export function drawSharedBar(
   )
 }
 
-/** The last rates as a curve of `width` cells; its highest cell is the most of them, and only nothing is the lowest. */
+/** The last rates as a curve of `width` cells; the maximum gets the highest glyph, and only zero gets the lowest. */
 export function drawSpark(rates: readonly number[], width: number, { heights }: Glyphs): string {
   const shown = rates.slice(-width)
   const most = Math.max(1, ...shown)

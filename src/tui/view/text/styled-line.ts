@@ -15,7 +15,7 @@ export interface Span {
 /** One row of the screen. */
 export type Line = readonly Span[]
 
-/** A stretch of text with one look; plain unless told. */
+/** A stretch of text with one look; plain by default. */
 export function span(text: string, look: Omit<Span, 'text'> = {}): Span {
   return { text, ...look }
 }
@@ -25,7 +25,7 @@ export function lineText(line: Line): string {
   return line.map((part) => part.text).join('')
 }
 
-/** Joins neighbours of one look: a screen of few stretches is drawn faster. */
+/** Merges neighbors with the same look: fewer stretches are faster to draw. */
 export function joinSpans(line: Line): Line {
   const joined: Span[] = []
   for (const part of line) {
@@ -36,7 +36,7 @@ export function joinSpans(line: Line): Line {
   return joined
 }
 
-/** Whether two lines would look the same. */
+/** Whether two lines look the same. */
 export function isSameLine(a: Line, b: Line): boolean {
   return (
     a.length === b.length && a.every((part, at) => part.text === b[at]!.text && hasSameLook(part, b[at]!))
@@ -67,7 +67,7 @@ export function fitLine(line: Line, width: number): Line {
   return parts
 }
 
-/** `left` and `right` at the two ends of a line; the left one gives way. */
+/** Puts `left` and `right` at the two ends of a line; shortens the left one if necessary. */
 export function spreadLine(left: Line, right: Line, width: number): Line {
   const rightWidth = cellWidth(lineText(right))
   if (rightWidth >= width) return fitLine(right, width)

@@ -6,25 +6,25 @@ import wrapAnsi from 'wrap-ansi'
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const PLAIN = /^[\u0020-\u007e]*$/
 
-/** Replaces what could move the cursor, change colours or turn the direction of text. */
+/** Replaces characters that could move the cursor, change colours or reverse the direction of text. */
 export function withoutControls(text: string): string {
   return PLAIN.test(text) ? text : text.replace(CONTROL, '?')
 }
 
-/** How many cells the text takes on a terminal. */
+/** The width of the text in terminal cells. */
 export function cellWidth(text: string): number {
   return PLAIN.test(text) ? text.length : stringWidth(text)
 }
 
-/** How a text stands in its cells. */
+/** How to fit a text into its cells. */
 interface Fit {
-  /** The side that it keeps to. Default: left. */
+  /** Default: left. */
   readonly align?: 'left' | 'right' | undefined
-  /** The end of a text that was cut. Default: `…`. */
+  /** Marks the end of a truncated text. Default: `…`. */
   readonly ellipsis?: string
 }
 
-/** Cuts or fills the text to exactly `width` cells. */
+/** Truncates or pads the text to exactly `width` cells. */
 export function fitText(text: string, width: number, { align = 'left', ellipsis = '…' }: Fit = {}): string {
   if (width <= 0) return ''
   const safe = withoutControls(text)
@@ -33,7 +33,7 @@ export function fitText(text: string, width: number, { align = 'left', ellipsis 
   return align === 'left' ? cut + fill : fill + cut
 }
 
-/** Breaks text into pieces of at most `width` cells, at spaces where there are any. */
+/** Breaks text into pieces of at most `width` cells, at spaces if possible. */
 export function wrapText(raw: string, width: number): readonly string[] {
   return wrapAnsi(withoutControls(raw), Math.max(2, width), { hard: true }).split('\n')
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chooseTheme, lookOf, PAINTED_THEMES, type Theme } from './theme.js'
 
-/** Red, green and blue of a colour of the palette, 0 to 255, as xterm has them. */
+/** Red, green and blue of a palette colour, 0 to 255, as in xterm. */
 function findRgb(number: number): readonly number[] {
   assert.ok(number >= 16 && number <= 255, 'terminals give the first sixteen colours of their own')
   if (number >= 232) return [0, 1, 2].map(() => 8 + 10 * (number - 232))

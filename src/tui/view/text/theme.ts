@@ -1,18 +1,18 @@
 import type { Colour, Span } from './styled-line.js'
 
-/** The looks that the live screen can have. */
+/** The available looks of the live screen. */
 export const THEMES = ['terminal', 'dark', 'light', 'contrast'] as const
-/** One of them; `terminal` leaves the background and the sixteen colours to the terminal. */
+/** A theme; `terminal` leaves the background and the sixteen colours to the terminal. */
 export type ThemeName = (typeof THEMES)[number]
 
 /**
  * Colours by their numbers in the palette of 256. Those from 16 on look the same everywhere, unlike the first sixteen,
- * so the contrast of a text with the background that is painted under it is known (theme.test.ts).
+ * so the contrast of a text with its painted background is known (theme.test.ts).
  */
 export interface Theme {
   readonly background: number
   readonly text: number
-  /** What stands back. */
+  /** For less important text. */
   readonly dim: number
   readonly colours: Readonly<Record<Colour, number>>
 }
@@ -39,7 +39,7 @@ export const PAINTED_THEMES: Readonly<Record<Exclude<ThemeName, 'terminal'>, The
   },
 }
 
-/** How a terminal is told to draw a span. */
+/** How a terminal should draw a span. */
 interface Look {
   readonly bold: boolean
   readonly dimColor: boolean
@@ -48,7 +48,7 @@ interface Look {
   readonly backgroundColor?: string
 }
 
-/** The look of a span in a theme; without one there are no colours, and bold, dim and inverse remain. */
+/** The look of a span in a theme; without a theme there are no colours, only bold, dim and inverse. */
 export function lookOf({ color, isBold, isDim, isInverse }: Span, theme: ThemeName | undefined): Look {
   const plain = { bold: isBold ?? false, inverse: isInverse ?? false }
   if (theme === undefined || theme === 'terminal')
@@ -58,7 +58,7 @@ export function lookOf({ color, isBold, isDim, isInverse }: Span, theme: ThemeNa
   return { ...plain, dimColor: false, color: `ansi256(${ink})`, backgroundColor: `ansi256(${background})` }
 }
 
-/** The theme for a terminal that says how light its background is (`COLORFGBG=0;15`); else its own colours. */
+/** The theme for a terminal that reports its background brightness (`COLORFGBG=0;15`); else its own colours. */
 export function chooseTheme(environment: Readonly<Record<string, string | undefined>>): ThemeName {
   const background = environment.COLORFGBG?.split(';').at(-1)
   return background === '7' || background === '15' ? 'light' : 'terminal'
