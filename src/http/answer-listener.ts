@@ -1,7 +1,7 @@
-/** Takes what comes in answer to one request. Exactly one of `onEnd` and `onError` is called, last. */
+/** Receives the answer to one request. The last call is exactly one of `onEnd` and `onError`. */
 export interface AnswerListener {
   onHead(status: number, headers: Headers): void
-  /** `chunk` is valid only during the call: its memory takes the next bytes. */
+  /** `chunk` is valid only during the call: its memory is reused for the next bytes. */
   onData(chunk: Uint8Array): void
   onEnd(): void
   onError(error: Error): void

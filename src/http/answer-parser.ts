@@ -4,7 +4,7 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const MAX_HEAD_BYTES = 64 * 1024
 const MAX_LINE_BYTES = 4096
 
-/** Where the bytes of an answer's body end. */
+/** Determines the end of an answer's body. */
 type Framing =
   | { readonly kind: 'length'; leftBytes: number }
   | {
@@ -15,12 +15,12 @@ type Framing =
     }
   | { readonly kind: 'until-close' }
 
-/** An answer that is no HTTP/1.1. */
+/** An answer that is not valid HTTP/1.1. */
 class MalformedAnswer extends Error {
   readonly code = 'HTTP_MALFORMED'
 }
 
-/** Takes the bytes of one HTTP/1.1 answer as they come, tells its head and hands out its body. */
+/** Parses the bytes of one HTTP/1.1 answer as they arrive: reports its head and passes on its body. */
 export class AnswerParser {
   isComplete = false
   mayKeepAlive = true
@@ -29,18 +29,18 @@ export class AnswerParser {
   #head: Buffer | undefined
   #framing: Framing | undefined
 
-  /** After a HEAD no body follows, whatever the head says. */
+  /** After a HEAD request no body follows, regardless of the headers. */
   constructor(method: 'GET' | 'HEAD', listener: Pick<AnswerListener, 'onHead' | 'onData'>) {
     this.#method = method
     this.#listener = listener
   }
 
-  /** Whether the body ends where the connection does. */
+  /** Whether the body ends when the connection closes. */
   get isUntilClose(): boolean {
     return this.#framing?.kind === 'until-close'
   }
 
-  /** Takes the next bytes; throws MalformedAnswer. */
+  /** Parses the next bytes; throws MalformedAnswer. */
   take(bytes: Uint8Array): void {
     let rest: Uint8Array = bytes
     while (this.#framing === undefined && !this.isComplete) {
@@ -49,13 +49,13 @@ export class AnswerParser {
       rest = body
     }
     if (this.isComplete) {
-      if (rest.length > 0) this.mayKeepAlive = false // more than was announced: nothing after it can be trusted
+      if (rest.length > 0) this.mayKeepAlive = false // more than announced: later bytes are not trustworthy
       return
     }
     this.#takeBody(rest)
   }
 
-  /** Reads one head and returns what follows it; undefined while it is not complete. */
+  /** Parses one head and returns the bytes after it; undefined while it is incomplete. */
   #takeHead(bytes: Uint8Array): Uint8Array | undefined {
     const joined = this.#head ? Buffer.concat([this.#head, bytes]) : asBuffer(bytes)
     const end = joined.indexOf(HEAD_END)
@@ -86,7 +86,7 @@ export class AnswerParser {
     if (this.#method === 'HEAD' || status === 204 || status === 304) this.isComplete = true
     else if (coding !== undefined) {
       if (coding.trim() !== 'chunked') throw new MalformedAnswer(`transfer coding ${JSON.stringify(coding)}`)
-      if (length !== undefined) this.mayKeepAlive = false // both is an error that must not reach a next answer
+      if (length !== undefined) this.mayKeepAlive = false // having both is an error that must not reach the next answer
       this.#framing = { kind: 'chunked', leftBytes: 0, line: '', state: 'size' }
     } else if (length !== undefined) {
       if (!/^\d{1,15}$/.test(length)) throw new MalformedAnswer(`content-length ${JSON.stringify(length)}`)

@@ -1,26 +1,26 @@
 import type { IncomingMessage } from 'node:http'
 import { formatElapsed, log } from '../log/log.js'
 
-// Imported as an ES module, node:http would evaluate all that it exports, among it the browser's fetch and WebSocket:
-// 50 ms of every start of a program that may ask an agent.
+// Imported as an ES module, node:http would evaluate all its exports, including the browser's fetch and WebSocket: 50
+// ms at every start of a program that may ask an agent.
 const { request: requestPlain } = process.getBuiltinModule('node:http')
 const { request: requestTls } = process.getBuiltinModule('node:https')
 
-/** A request to an agent, of which there are too few to keep connections for. */
+/** A request to an agent; too rare to keep connections for. */
 export interface Question {
   readonly method?: 'GET' | 'POST'
   readonly token: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Certificates (PEM) that the server's own must be signed by; undefined = those that Node.js trusts. */
+  /** Certificates (PEM) of the authorities for the server's certificate; undefined = those that Node.js trusts. */
   readonly ca: string | undefined
   readonly connectTimeoutMs: number
-  /** No byte for so long fails the request or the reading of its answer. */
+  /** How long the server may send no byte before the request or its answer fails. */
   readonly silenceMs: number
   readonly signal: AbortSignal | undefined
 }
 
-/** Sends one request over a connection of its own. The answer is a stream that is to be read to its end, or destroyed. */
+/** Sends one request over its own connection. Read the answer's stream to its end, or destroy it. */
 export function askOnce(url: string, question: Question): Promise<IncomingMessage> {
   const { method = 'GET', token, headers, body, ca, connectTimeoutMs, silenceMs, signal } = question
   const beganMs = performance.now()

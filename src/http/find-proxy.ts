@@ -1,24 +1,24 @@
 import { BlockList, isIP } from 'node:net'
 import { DscError } from '../failure/dsc-error.js'
 
-/** A proxy that requests go through. Plain data, so that a worker can have it. */
+/** A proxy for requests. Plain data, so that it can be sent to a worker. */
 export interface HttpProxy {
   readonly hostname: string
   readonly port: number
   /** Whether the connection to the proxy itself is encrypted. */
   readonly isTls: boolean
-  /** Value of `proxy-authorization`; undefined: the proxy wants none. */
+  /** Value of `proxy-authorization`; undefined: the proxy requires none. */
   readonly authorization: string | undefined
-  /** For messages: without user and password. */
+  /** For messages, without user and password. */
   readonly url: string
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The proxy for requests to `origin`, as curl and the AWS CLI read it: HTTPS_PROXY or HTTP_PROXY by the scheme of the
- * origin, ALL_PROXY for both, none for hosts in NO_PROXY; names in lower case count first. Undefined: none. Throws
- * CONFIG_INVALID where it cannot be used.
+ * The proxy for requests to `origin`, as curl and the AWS CLI determine it: HTTPS_PROXY or HTTP_PROXY by the scheme of
+ * the origin, ALL_PROXY for both, none for hosts in NO_PROXY; lower-case names take precedence. Undefined: none. Throws
+ * CONFIG_INVALID if it is unusable.
  */
 export function findProxy(origin: string, environment: Environment): HttpProxy | undefined {
   const { protocol, hostname, port } = new URL(origin)
@@ -63,7 +63,10 @@ function isExcluded(target: { readonly hostname: string; readonly port: string }
     .some((entry) => matches(target, entry))
 }
 
-/** `*`, a host with all below it (`example.com`, `.example.com`, `*.example.com`), an address or a network; with port or without. */
+/**
+ * Matches `*`, a host with its subdomains (`example.com`, `.example.com`, `*.example.com`), an address or a network;
+ * with or without port.
+ */
 function matches(
   { hostname, port }: { readonly hostname: string; readonly port: string },
   entry: string,

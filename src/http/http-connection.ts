@@ -6,15 +6,15 @@ import type { HttpProxy } from './find-proxy.js'
 import { HttpFailure } from './http-failure.js'
 import { connectToProxy, openTunnel } from './open-tunnel.js'
 
-/** A request as a connection sends it. */
+/** A request in the form that a connection sends. */
 interface SentRequest {
-  /** Complete with its empty line. */
+  /** Includes the final empty line. */
   readonly head: string
   readonly method: 'GET' | 'HEAD'
   readonly stallTimeoutMs: number
 }
 
-/** The server that a connection leads to, and the way there. */
+/** The server of a connection, and the route to it. */
 export interface ConnectionTarget {
   /** Undefined: no encryption. */
   readonly tls: { readonly secureContext?: SecureContext } | undefined
@@ -22,23 +22,23 @@ export interface ConnectionTarget {
   readonly port: number
   readonly connectTimeoutMs: number
   readonly proxy: HttpProxy | undefined
-  /** What is read lies here until the next read; undefined: in memory of this thread. */
+  /** Holds the bytes of each read until the next one; undefined: in this thread's memory. */
   readonly readBuffer: Buffer | undefined
 }
 
-/** Bytes read at once: enough that a system call costs nothing beside its bytes, few enough to stay in the cache. */
+/** Bytes per read: enough to make the cost of a system call negligible, few enough to stay in the cache. */
 export const READ_BYTES = 256 * 1024
 let threadBuffer: Buffer | undefined
 
 /**
- * One keep-alive HTTP/1.1 connection that carries one request without body at a time. Bytes are read into one
- * buffer that is used again and again, and handed on from there: no copy, no garbage.
+ * One keep-alive HTTP/1.1 connection for one request without body at a time. Reuses one buffer for every read, and
+ * hands bytes on from there: no copy, no garbage.
  */
 export class HttpConnection {
-  /** When the last answer was complete, ms on the clock of `performance.now`. */
+  /** Completion time of the last answer, ms on the clock of `performance.now`. */
   idleSinceMs = 0
   #socket: Socket
-  /** What is to be sent once the tunnel through the proxy is there; undefined: there is none to wait for. */
+  /** Data to send once the tunnel through the proxy is open; undefined: no tunnel is pending. */
   #outbox: string[] | undefined
   readonly #onIdle: (connection: HttpConnection) => void
   readonly #onClose: (connection: HttpConnection) => void
@@ -83,7 +83,9 @@ export class HttpConnection {
     this.#socket.once('close', connected)
   }
 
-  /** Whether a server may have closed it while it was idle: a request that fails before any byte may be sent again. */
+  /**
+   * Whether the server may have closed it while it was idle: then a request that fails before any byte may be resent.
+   */
   get wasUsed(): boolean {
     return this.#answers > 0
   }
@@ -93,7 +95,7 @@ export class HttpConnection {
     return this.#hasBytes
   }
 
-  /** Sends a request. No byte for its `stallTimeoutMs` fails it. */
+  /** Sends a request. It fails after `stallTimeoutMs` without a byte. */
   send(request: SentRequest, listener: AnswerListener): void {
     this.#listener = listener
     this.#hasBytes = false
@@ -104,7 +106,10 @@ export class HttpConnection {
     else this.#socket.write(request.head, 'latin1')
   }
 
-  /** Stops reading, so that the server feels it. A pause is no stall; an answer that ends in one is complete after it. */
+  /**
+   * Stops reading, so that the server slows down. A pause does not count as a stall; an answer that ends during one
+   * completes after it.
+   */
   pause(): void {
     this.#isPaused = true
     this.#socket.pause()
@@ -118,13 +123,13 @@ export class HttpConnection {
     if (this.#parser?.isComplete) this.#complete(this.#parser.mayKeepAlive ? 'keep' : 'close')
   }
 
-  /** Gives up the current request, of which the listener hears no more, and the connection with it. */
+  /** Aborts the current request and the connection; the listener gets no more calls. */
   close(): void {
     this.#listener = undefined
     this.#shut()
   }
 
-  /** Ends the connection and fails the request it carries. */
+  /** Ends the connection and fails its current request. */
   abandon(error: Error): void {
     this.#fail(error)
   }
@@ -146,7 +151,7 @@ export class HttpConnection {
       : connectPlain(options)
   }
 
-  /** Has the proxy connect, and encrypts what goes through it. */
+  /** Opens a tunnel through the proxy, and encrypts its content. */
   async #goThrough(proxy: HttpProxy, target: ConnectionTarget): Promise<void> {
     const outer = this.#socket
     try {
@@ -173,7 +178,7 @@ export class HttpConnection {
   #read(bytes: Uint8Array): boolean {
     const parser = this.#parser
     if (parser === undefined || this.#listener === undefined) {
-      // Bytes that nobody asked for.
+      // Unexpected bytes.
       this.close()
       return false
     }
@@ -202,7 +207,7 @@ export class HttpConnection {
     listener?.onEnd()
   }
 
-  /** The other side sends no more. */
+  /** The other side closed its end. */
   #end(): void {
     if (this.#isClosed) return // by this side
     if (this.#parser?.isUntilClose || this.#parser?.isComplete) this.#complete('close')
@@ -239,7 +244,7 @@ export class HttpConnection {
   }
 }
 
-/** One for all connections of a thread: on POSIX a read fills it and is answered before the next read begins. */
+/** Shared by all connections of a thread: on POSIX a read fills it and is handled before the next read begins. */
 function findThreadBuffer(): Buffer {
   threadBuffer ??= Buffer.allocUnsafeSlow(READ_BYTES)
   return threadBuffer
@@ -248,7 +253,7 @@ function findThreadBuffer(): Buffer {
 function describeTls(target: ConnectionTarget): ConnectionOptions {
   return {
     ...target.tls,
-    host: target.hostname, // the certificate is compared with it
+    host: target.hostname, // for checking the certificate
     servername: isIP(target.hostname) === 0 ? target.hostname : '',
     ALPNProtocols: ['http/1.1'],
   }

@@ -5,7 +5,7 @@ type HttpFailureCode =
   | 'HTTP_CONNECT_TIMEOUT'
   | 'HTTP_PROXY_REFUSED'
 
-/** A connection that failed in a way the operating system has no code for. */
+/** A connection failure without an operating system code. */
 export class HttpFailure extends Error {
   readonly code: HttpFailureCode
 

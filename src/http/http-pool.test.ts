@@ -151,7 +151,7 @@ test('a request that is sent after the end of the pool fails', async () => {
   await assert.rejects(get(pool), /the connections were closed/)
 })
 
-/** A server with a certificate for 127.0.0.1 that vouches for itself. */
+/** A server with a self-signed certificate for 127.0.0.1. */
 async function serveTls(context: Parameters<typeof temporaryDirectory>[0]) {
   const { certFile, keyFile } = makeCertificate(await temporaryDirectory(context))
   const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')]

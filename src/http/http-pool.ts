@@ -14,24 +14,27 @@ export interface HttpRequest {
   readonly stallTimeoutMs: number
 }
 
-/** What the listener of a running request may do with it. */
+/** Controls of a running request for its listener. */
 export interface RequestControl {
   pause(): void
   resume(): void
-  /** Ends the request; its listener hears no more of it. */
+  /** Ends the request; its listener gets no more calls. */
   cancel(): void
 }
 
 interface PoolOptions {
-  /** Most connections. */
+  /** Maximum number of connections. */
   readonly connections: number
-  /** Certificates (PEM) that the server's own must be signed by; undefined = those that Node.js trusts. */
+  /** Certificates (PEM) of the authorities for the server's certificate; undefined = those that Node.js trusts. */
   readonly ca?: string | undefined
-  /** Requests go through it; undefined: none. */
+  /** The proxy for requests; undefined: none. */
   readonly proxy?: HttpProxy | undefined
   /** Default 10,000. */
   readonly connectTimeoutMs?: number
-  /** `READ_BYTES` that all connections read into, one at a time. Default: the same for all pools of this thread. */
+  /**
+   * A buffer of `READ_BYTES` for the reads of all connections, one at a time. Default: shared by all pools of this
+   * thread.
+   */
   readonly readBuffer?: Buffer
 }
 
@@ -44,17 +47,17 @@ interface Waiting {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** Servers and what stands between forget idle connections; those close to the usual minute are not used again. */
+/** Servers and middleboxes drop idle connections, usually after a minute; do not reuse older ones than this. */
 const MAX_IDLE_MS = 30_000
-/** Bytes allowed in a header: no control characters, nothing beyond Latin-1. */
+/** Matches bytes not allowed in a header: control characters, and everything beyond Latin-1. */
 const UNSAFE_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
 /**
  * Keep-alive connections to the server at `origin` (`https://host:port`); requests beyond their limit wait for one.
  *
- * This room is a client of its own because of what a byte costs on its way to the disk: 200 objects of 1 MiB take 1.2 s
- * of processor time through it and 2.3 s through undici, whose chunks are allocated one by one; between nodes,
- * 2,000 objects of 100 KiB take 2.2 s instead of 3.2 s (`npm run bench -- peers`).
+ * dsc has its own client because of the cost per byte on the way to the disk: 200 objects of 1 MiB take 1.2 s of
+ * processor time through it and 2.3 s through undici, which allocates its chunks one by one; between nodes, 2,000
+ * objects of 100 KiB take 2.2 s instead of 3.2 s (`npm run bench -- peers`).
  */
 export class HttpPool {
   readonly #origin: string
@@ -79,7 +82,7 @@ export class HttpPool {
       proxy,
       readBuffer,
     }
-    // What is not encrypted the proxy reads itself: it is told the whole URL.
+    // The proxy itself reads unencrypted requests: they need the whole URL.
     this.#forward = proxy && !isTls ? { origin: url.origin, authorization: proxy.authorization } : undefined
     this.#limit = connections
   }
@@ -94,7 +97,7 @@ export class HttpPool {
       isCancelled: false,
       connection: undefined,
     }
-    // A connection may fail at once: callers count on hearing of it only when they have their control.
+    // A connection may fail at once: callers expect the failure only after they have their control.
     this.#waiting.push(waiting)
     queueMicrotask(() => (this.#isClosed ? this.close() : this.#pump()))
     return {
@@ -107,7 +110,7 @@ export class HttpPool {
     }
   }
 
-  /** Ends all connections; requests that run or wait fail. */
+  /** Ends all connections; running and waiting requests fail. */
   close(): void {
     this.#isClosed = true
     for (const { listener, isCancelled } of this.#waiting.splice(0))
@@ -121,7 +124,7 @@ export class HttpPool {
         this.#waiting.shift()
         continue
       }
-      // Taken off the list first: closing a connection that was idle for too long comes back here.
+      // Remove it from the list first: closing a connection that was idle for too long reenters this function.
       const next = this.#waiting.shift()!
       const connection = this.#takeIdle() ?? this.#connect()
       if (connection === undefined) {
@@ -148,7 +151,7 @@ export class HttpPool {
         },
         onError: (error) => {
           waiting.connection = undefined
-          // The server closed an idle connection just as the request went out. Reading twice harms nothing.
+          // The server closed an idle connection just as the request went out. Reading twice does no harm.
           const isStale =
             isReused && !connection.hasAnswer && (error as { code?: unknown }).code !== 'HTTP_STALLED'
           if (isStale && !this.#isClosed) {
@@ -188,17 +191,17 @@ export class HttpPool {
   }
 }
 
-/** What requests fail with that nobody will send any more. */
+/** The error of requests that will never be sent. */
 function closed(): Error {
   return new Error('the connections were closed')
 }
 
-/** ` bytes=0-9` of a request for a part. */
+/** ` bytes=0-9` for a range request. */
 function formatRange({ headers }: HttpRequest): string {
   return headers.range === undefined ? '' : ` ${headers.range}`
 }
 
-/** The request as a proxy wants it that passes it on. */
+/** The request in the form that a forwarding proxy expects. */
 function forward(
   request: HttpRequest,
   { origin, authorization }: { readonly origin: string; readonly authorization: string | undefined },
@@ -221,7 +224,7 @@ function formatHead({ method, path, headers }: HttpRequest): string {
   return `${head}\r\n`
 }
 
-/** Listens as `listener` does, and logs what became of the request `what`, with its time and bytes. */
+/** Wraps `listener` to log the outcome of the request `what`, with its time and bytes. */
 function logAnswer(what: string, listener: AnswerListener): AnswerListener {
   const beganMs = performance.now()
   let status = 0

@@ -15,8 +15,8 @@ export function connectToProxy(proxy: HttpProxy): Socket {
 }
 
 /**
- * Asks the proxy at the other end of `socket` for a tunnel to `hostname:port`. Resolves when bytes go to there; rejects
- * where the proxy refuses.
+ * Asks the proxy at the other end of `socket` for a tunnel to `hostname:port`. Resolves when the tunnel is open;
+ * rejects if the proxy refuses.
  */
 export function openTunnel(
   socket: Socket,

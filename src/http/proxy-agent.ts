@@ -4,7 +4,7 @@ import { type ConnectionOptions, connect } from 'node:tls'
 import { findProxy } from './find-proxy.js'
 import { connectToProxy, openTunnel } from './open-tunnel.js'
 
-/** For the few requests that a library makes by Node's own client: through the proxy that all others take. */
+/** For the few requests that a library sends with Node's own client: through the same proxy as all others. */
 export class ProxyAgent extends Agent {
   readonly #tls: AgentOptions
   readonly #environment: Readonly<Record<string, string | undefined>>
@@ -34,7 +34,7 @@ export class ProxyAgent extends Agent {
         onConnected?.(error, socket)
       },
     )
-    socket.on('error', () => {}) // openTunnel hears of it, and the connection through the tunnel
+    socket.on('error', () => {}) // openTunnel handles it, as does the connection through the tunnel
     return undefined
   }
 }

@@ -3,24 +3,24 @@ import type { HttpPool, HttpRequest } from './http-pool.js'
 
 const FIRST_ROOM_BYTES = 16_384
 
-/** A whole answer. */
+/** A complete answer. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly body: Buffer
 }
 
-/** Memory for the body of one answer after the other: bodies that are left to the collector gather by the hundred MB. */
+/** Reusable memory for the bodies of successive answers: garbage bodies pile up by hundreds of MB. */
 export class AnswerRoom {
   #buffer = Buffer.allocUnsafe(FIRST_ROOM_BYTES)
   #length = 0
 
-  /** Forgets what was in it. */
+  /** Discards its content. */
   clear(): void {
     this.#length = 0
   }
 
-  /** Takes a copy of the chunk behind what is in it. */
+  /** Appends a copy of the chunk. */
   add(chunk: Uint8Array): void {
     const needed = this.#length + chunk.length
     if (needed > this.#buffer.length) {
@@ -32,15 +32,15 @@ export class AnswerRoom {
     this.#length = needed
   }
 
-  /** What is in it; another answer in the same room overwrites it. */
+  /** The content; the next answer in the same room overwrites it. */
   get body(): Buffer {
     return this.#buffer.subarray(0, this.#length)
   }
 }
 
 /**
- * Sends a request and reads its whole answer into memory: into `room`, else into some of its own. `progress` tells
- * afterwards whether an answer had begun. Rejects with what the connection failed with, or with the reason of the signal.
+ * Sends a request and reads its whole answer into memory: into `room`, else into new memory. Afterwards `progress`
+ * shows whether an answer had begun. Rejects with the connection's error, or with the signal's reason.
  */
 export function readAnswer(
   pool: HttpPool,
