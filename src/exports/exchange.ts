@@ -1,6 +1,6 @@
 /**
- * `dsc/exchange`: means of gradients between Node processes. Ranks meet at a rendezvous (`dsc exchange serve`, or
- * `openRendezvous` in a program of your own), and exchange by a plan that `dsc exchange plan` made.
+ * `dsc/exchange`: averages gradients between Node processes. Ranks meet at a rendezvous (`dsc exchange serve`, or
+ * `openRendezvous` in your own program), and exchange according to a plan from `dsc exchange plan`.
  */
 export type { Mode } from '../exchange/connect-links.js'
 export { ExchangeMismatch, LinkLost, PeerLost, type Place } from '../exchange/failures.js'

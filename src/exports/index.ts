@@ -1,4 +1,4 @@
-// What `import … from 'dsc'` gives. Other rooms are behind doors of their own: 'dsc/exchange', 'dsc/params', 'dsc/memory'.
+// The exports of `import … from 'dsc'`. Other parts have their own entries: 'dsc/exchange', 'dsc/params', 'dsc/memory'.
 export { DscError, type FailureCode } from '../failure/dsc-error.js'
 export type { FeedItem } from '../feed/batches/batch-reader.js'
 export type { Feed } from '../feed/batches/feed.js'

@@ -1,6 +1,6 @@
 /**
- * `dsc/memory`: plans which tensors of a training step leave the device and when, and runs plans on a simulated
- * device. Profiles come from `dsc memory profile`; the Python executor reads the plans.
+ * `dsc/memory`: plans which tensors of a training step leave the device and when, and runs plans on a simulated device.
+ * `dsc memory profile` makes the profiles; the Python executor reads the plans.
  */
 
 export type { MemoryPlan, PlannedMove, Prediction } from '../memory/plan/plan-format.js'

@@ -16,42 +16,48 @@ import { samplesCacheFolder } from '../open/samples-folder.js'
 import type { SampleLayout } from '../samples/plan/sample-placement.js'
 import { openSurroundings } from './surroundings.js'
 
-/** Where the samples come from, as for `dsc feed serve`, and how they are read. One of `dataset`, `mix`, `from` and `socket`. */
+/**
+ * The source of the samples, as for `dsc feed serve`, and how to read them. Set one of `dataset`, `mix`, `from` and
+ * `socket`.
+ */
 export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
-  /** A directory, the name of a dataset (staged if need be, whole or in stripes), or the URL of its source. */
+  /** A directory, the name of a dataset (staged if needed, whole or in stripes), or the URL of its source. */
   readonly dataset?: string
   /**
-   * When a dataset that is not here is fed: while it comes ('arriving', default; 'unproven': of tar shards also samples
-   * that are proven with their shard later), or once it is here ('staged'), as a mix always is.
+   * When to feed a dataset that is not on this node: during the download ('arriving', default; 'unproven': also samples
+   * of tar shards that are verified later, with their shard), or after it ('staged'), as for every mix.
    */
   readonly start?: FeedStart
-  /** Datasets (with `from`: first folders of the samples' names) → how often an epoch visits each of their samples. */
+  /** Datasets (with `from`: first folders of the samples' names) → visits to each of their samples per epoch. */
   readonly mix?: Readonly<Record<string, number>>
-  /** Storage nodes (`dsc feed storage`) to read from; with layout `striped` in the order of their stripes. */
+  /** Storage nodes (`dsc feed storage`) to read from; with layout `striped`, in the order of their stripes. */
   readonly from?: readonly StorageAddress[]
-  /** How samples lie on the storage nodes. Default 'full': each has all of them. */
+  /** How samples are spread over the storage nodes. Default 'full': each has all of them. */
   readonly layout?: SampleLayout
-  /** A directory, or a dataset whose source is read, when no storage node can give a sample. */
+  /** A directory, or a dataset to read from its source, when no storage node can provide a sample. */
   readonly fallback?: string
-  /** Whether storage nodes must show a certificate that `agent.tls.caFile` of dsc.yaml vouches for. Default false. */
+  /** Whether storage nodes must present a certificate that `agent.tls.caFile` of dsc.yaml verifies. Default false. */
   readonly tls?: boolean
-  /** What storage nodes are shown. Default: DSC_FEED_TOKEN of the environment. */
+  /** The token for storage nodes. Default: DSC_FEED_TOKEN of the environment. */
   readonly token?: string
-  /** Socket of a running `dsc feed serve`, shared with other processes; its memory, k and the like are its own. */
+  /** Socket of a running `dsc feed serve`, shared with other processes; it has its own memory, k and the like. */
   readonly socket?: string
-  /** A feed on `socket` that is silent for so long while it is waited for counts as gone. Default 300 s. */
+  /** How long to wait on a silent `socket` before treating its feed as gone. Default 300 s. */
   readonly timeoutMs?: number
   /** Folder inside each dataset. */
   readonly split?: string
-  /** Extensions of the files that are samples, for example ['png', 'jpg']. Default: all files. */
+  /** Extensions of sample files, for example ['png', 'jpg']. Default: all files. */
   readonly only?: readonly string[]
-  /** Columns of rows of Parquet files, in this order. Default: all. */
+  /** Columns to read from Parquet files, in this order. Default: all. */
   readonly columns?: readonly string[]
-  /** How samples lie in files, whatever those look like; 'files': each is one. Default: by what most of them is. */
+  /**
+   * How samples lie in files, regardless of what the files look like; 'files': each file is one. Default: the format
+   * of most files.
+   */
   readonly as?: FeedRequest['format']
-  /** Samples in a batch of this rank. */
+  /** Number of samples in a batch of this rank. */
   readonly batchSize: number
-  /** Default 0 of 1. LOCAL_WORLD_SIZE of the environment says how many ranks are on this machine (default 1). */
+  /** Default 0 of 1. LOCAL_WORLD_SIZE of the environment sets the number of ranks on this machine (default 1). */
   readonly rank?: number
   readonly world?: number
   readonly replicate?: number
@@ -60,19 +66,21 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   /** Default 'fixed'. */
   readonly assign?: AssignRule
   /**
-   * What becomes of a sample that cannot be read: 'raise' (default), or 'skip' it and record it in the state; of a
-   * damaged shard what comes before the damage is fed then.
+   * How to handle an unreadable sample: 'raise' (default), or 'skip' it and record it in the state. With 'skip', a
+   * damaged shard is fed up to the damage.
    */
   readonly onError?: 'raise' | 'skip'
-  /** Where lists of samples are kept between runs. Default ~/.cache/dsc/samples. */
+  /** Where to keep lists of samples between runs. Default ~/.cache/dsc/samples. */
   readonly cacheFolder?: string
-  /** Default: DSC_CONFIG, else the dsc.yaml beside or above the working directory. Read only where a name needs it. */
+  /** Default: DSC_CONFIG, else the dsc.yaml beside or above the working directory. Read only if a name requires it. */
   readonly configPath?: string
-  /** Ends opening and iterating. */
+  /** Stops opening and iterating. */
   readonly signal?: AbortSignal
 }
 
-/** Opens a feed in this process, or on the feed that listens on `socket`. Leases are held until it is closed. */
+/**
+ * Opens a feed in this process, or connects to the feed that listens on `socket`. Holds the leases until it is closed.
+ */
 export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
   const { dataset, mix, from, socket, signal } = options
   const { batchSize, rank = 0, world = 1, replicate = 1, last = 'drop', assign = 'fixed' } = options
@@ -107,7 +115,7 @@ async function openReader(
   })
 }
 
-/** Opens the engine of this process, which closes its surroundings, too. */
+/** Opens the engine of this process, which also closes its surroundings. */
 async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
   const surroundings = openSurroundings(options)
   const request: FeedRequest = {
@@ -134,7 +142,7 @@ async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
   })
 }
 
-/** What states say was fed. */
+/** The dataset's name in saved states. */
 function nameOf({ dataset, mix, from }: OpenFeedOptions): string {
   if (dataset !== undefined) return dataset
   if (mix) return Object.keys(mix).join(',')

@@ -1,31 +1,31 @@
 import type { describePrepared } from '../cache/prepare/describe-prepared.js'
 import { type CallOptions, openSurroundings } from './surroundings.js'
 
-/** How a dataset is prepared, as by the command `dsc prepare`. */
+/** How to prepare a dataset, as for the command `dsc prepare`. */
 export interface PrepareOptions extends CallOptions {
-  /** Who uses the dataset. Default: the Slurm job or pod this process runs in, else this process while it lives. */
+  /** The holder of the lease. Default: the Slurm job or pod this process runs in, else this process until it exits. */
   readonly task?: string
   /** How long the lease of a `task` or a pod lasts, in ms, from 1. Default a day. */
   readonly ttlMs?: number
   /** Look for a new version even if a copy is ready. Default false. */
   readonly refresh?: boolean
-  /** Whether to wait for another process that is staging the dataset, or to reject with STAGING_ELSEWHERE. Default true. */
+  /** Whether to wait if another process is staging the dataset, or to reject with STAGING_ELSEWHERE. Default true. */
   readonly wait?: boolean
-  /** Hears what goes on, in sentences for people. */
+  /** Receives events, as sentences for people. */
   readonly onNote?: (sentence: string) => void
-  /** Hears how far it is, as a line that replaces the one before it; undefined clears it. */
+  /** Receives the progress, as a line that replaces the previous one; undefined clears it. */
   readonly onProgress?: (line: string | undefined) => void
 }
 
-/** A dataset on this node's disk, leased: nothing evicts it until it is released, or the holder of the lease is gone. */
+/** A dataset on this node's disk, leased: dsc does not evict it until it is released, or the lease's holder is gone. */
 export interface PreparedDataset extends AsyncDisposable, Readonly<ReturnType<typeof describePrepared>> {
-  /** Ends the lease. Doing it twice is no error. */
+  /** Ends the lease. Ending it twice is no error. */
   release(): Promise<void>
 }
 
 /**
- * Stages a dataset on this node unless it is there, and leases it. `dataset` is a name, or the URL of a source.
- * Rejects with a DscError, whose `code` says what is wrong.
+ * Stages a dataset on this node if needed, and leases it. `dataset` is a name, or the URL of a source. Rejects with a
+ * DscError, whose `code` identifies the failure.
  */
 export async function prepare(dataset: string, options: PrepareOptions = {}): Promise<PreparedDataset> {
   const [names, prepareRoom, progress, caller, holder, description] = await Promise.all([
@@ -63,7 +63,7 @@ export async function prepare(dataset: string, options: PrepareOptions = {}): Pr
   }
 }
 
-/** Opens the record once more: a job may use its dataset for days, and holds no connection for so long. */
+/** Reopens the record: a job may use its dataset for days, and should not hold a connection that long. */
 async function releaseLease(leaseId: string, configPath: string | undefined): Promise<void> {
   const surroundings = openSurroundings(configPath === undefined ? {} : { configPath })
   try {

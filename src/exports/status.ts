@@ -4,7 +4,7 @@ import type { CopyAnswer, StatusAnswer } from '../cache/status/status-answer.js'
 import { readStatus } from '../cache/status/status-snapshot.js'
 import { type CallOptions, openSurroundings } from './surroundings.js'
 
-/** What is looked at. */
+/** Selects what the status shows. */
 export interface StatusOptions extends CallOptions {
   /** Only this node. */
   readonly node?: string
@@ -18,7 +18,7 @@ export type Status = StatusAnswer
 /** One copy of a dataset on one node. */
 export type CopyStatus = CopyAnswer
 
-/** Reads once what `dsc status` shows. Rejects with a DscError, whose `code` says what is wrong. */
+/** Reads once what `dsc status` shows. Rejects with a DscError, whose `code` identifies the failure. */
 export async function status(options: StatusOptions = {}): Promise<Status> {
   const surroundings = openSurroundings(options)
   const { node, dataset } = options

@@ -1,7 +1,7 @@
 import type { Narrator, Surroundings } from '../cache/surroundings.js'
 import { compose } from '../compose.js'
 
-/** What every call of the package may be given. */
+/** Options of every call in the package. */
 export interface CallOptions {
   /** Default: DSC_CONFIG, else the dsc.yaml beside or above the working directory, as for the command `dsc`. */
   readonly configPath?: string
@@ -15,7 +15,7 @@ const SILENT: Narrator = {
   progress: () => {},
 }
 
-/** Puts dsc together for one call of a program; `close` closes what the call opened. */
+/** Sets dsc up for one call of a program; `close` closes everything the call opened. */
 export function openSurroundings(
   { configPath, signal }: CallOptions,
   report: Narrator = SILENT,
