@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Closers, openOrClose, openOrCloseNow, useAndClose } from './closers.js'
 
-/** What is opened and closed, in order. */
+/** Logs opening and closing, in order. */
 function openLog() {
   const log: string[] = []
   return {

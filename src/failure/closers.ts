@@ -1,19 +1,19 @@
 /**
- * What was opened so far, each with what gives it back. Closing goes the other way round, since what was opened later
- * stands on what was opened before it.
+ * Resources opened so far, each with a function that closes it. Closes in reverse order, since later resources depend
+ * on earlier ones.
  *
- * AsyncDisposableStack does the same, but Node 22 has none, and it wraps failures in SuppressedError, which has no
- * code: here the first failure is thrown as it is, so that users see its code and hint.
+ * AsyncDisposableStack does the same, but Node 22 lacks it, and it wraps failures in SuppressedError, which has no
+ * code: here the first failure is thrown unchanged, so that users see its code and hint.
  */
 export class Closers {
   #closes: (() => unknown)[] = []
 
-  /** Has `close` called when all is given back, before everything that was added earlier. */
+  /** Registers `close`, to run before every close function that was added earlier. */
   add(close: () => unknown): void {
     this.#closes.push(close)
   }
 
-  /** Gives everything back, once; throws the first failure after all were tried. */
+  /** Closes everything, once; throws the first failure after trying all. */
   async close(): Promise<void> {
     const failures: unknown[] = []
     for (const close of this.#take()) {
@@ -26,7 +26,7 @@ export class Closers {
     if (failures.length > 0) throw failures[0]
   }
 
-  /** As `close`, within this turn: for what is closed without waiting. */
+  /** Like `close`, within this turn: for resources that close without waiting. */
   closeNow(): void {
     const failures: unknown[] = []
     for (const close of this.#take()) {
@@ -45,20 +45,20 @@ export class Closers {
 }
 
 /**
- * Opens something that consists of several. What `open` added to its closers is given back if it fails, and stays open
- * if it does not: whoever gets the result closes it.
+ * Opens something that consists of several resources. If `open` fails, closes everything it added to its closers;
+ * otherwise they stay open, and the owner of the result closes it.
  */
 export async function openOrClose<T>(open: (closers: Closers) => Promise<T>): Promise<T> {
   const closers = new Closers()
   try {
     return await open(closers)
   } catch (error) {
-    await closers.close().catch(() => {}) // why it could not be opened says more
+    await closers.close().catch(() => {}) // the error of opening is more useful
     throw error
   }
 }
 
-/** As `openOrClose`, for what is opened and closed without waiting. */
+/** Like `openOrClose`, for resources that open and close without waiting. */
 export function openOrCloseNow<T>(open: (closers: Closers) => T): T {
   const closers = new Closers()
   try {
@@ -67,13 +67,13 @@ export function openOrCloseNow<T>(open: (closers: Closers) => T): T {
     try {
       closers.closeNow()
     } catch {
-      // why it could not be opened says more
+      // the error of opening is more useful
     }
     throw error
   }
 }
 
-/** Opens things for as long as `use` runs: what it added to its closers is given back in any case. */
+/** Opens resources while `use` runs: always closes everything it added to its closers. */
 export async function useAndClose<T>(use: (closers: Closers) => Promise<T>): Promise<T> {
   const closers = new Closers()
   const result = await openOrClose((failed) => {

@@ -2,8 +2,8 @@ import type { FailureAnswer } from './failure-answer.js'
 import { redactText } from './redact.js'
 
 /**
- * Every failure a user can meet. Codes and exit codes are public: scripts match on them.
- * `isRetryable` says whether the same call may succeed later without anybody changing anything.
+ * Every failure a user can meet. Codes and exit codes are public: scripts match on them. `isRetryable`: the same call
+ * may succeed later without any changes.
  */
 export const FAILURES = {
   USAGE: { exitCode: 2, httpStatus: 400, isRetryable: false, meaning: 'unusable arguments' },
@@ -231,16 +231,15 @@ export const FAILURES = {
 export type FailureCode = keyof typeof FAILURES
 
 /**
- * A failure that is not a bug: shown to the user as message and hint, never with a stack trace, nor with passwords
- * that stand in URLs.
+ * A failure that is not a bug: shown to the user as message and hint, never with a stack trace or passwords from URLs.
  */
 export class DscError extends Error {
   readonly code: FailureCode
   /** One command or setting that would help. */
   readonly hint: string | undefined
-  /** By which the record's history, and so `dsc why`, knows this failure; undefined: it does not. */
+  /** The failure's id in the record's history, for `dsc why`; undefined: it is not there. */
   readonly id: string | undefined
-  /** What the history keeps of it beside its words, for reports and metrics. */
+  /** Further data for the history, for reports and metrics. */
   readonly facts: Readonly<Record<string, unknown>> | undefined
 
   constructor(
@@ -275,10 +274,10 @@ export function isDscError(error: unknown, ...codes: readonly FailureCode[]): er
   return error instanceof DscError && (codes.length === 0 || codes.includes(error.code))
 }
 
-/** A failure as an answer has it, whose code is of this program's table. */
+/** A failure from an answer, with a code of this program's table. */
 export type KnownFailure = FailureAnswer & { readonly code: FailureCode }
 
-/** A failure as JSON has it everywhere: on stderr, in what `--json` prints, between agents. */
+/** A failure in its JSON form everywhere: on stderr, in `--json` output, between agents. */
 export function describeFailure({ code, message, hint, id }: DscError): KnownFailure {
   return { code, message, hint, id }
 }

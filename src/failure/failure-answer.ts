@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { answer } from '../answers/answer.js'
 import { count } from '../answers/fields.js'
 
-/** A failure, as every answer has it. */
+/** A failure, as in every answer. */
 export const failure = z
   .strictObject({
     code: z.string(),
@@ -12,7 +12,7 @@ export const failure = z
   })
   .meta({ id: 'failure' })
 
-/** What any command that fails prints on stderr with `--json`. */
+/** The stderr output of any failing command with `--json`. */
 export const errorAnswer = answer({ error: z.strictObject({ ...failure.shape, exitCode: count }) })
 
 export type FailureAnswer = z.infer<typeof failure>

@@ -1,6 +1,6 @@
 import { DscError } from './dsc-error.js'
 
-/** Runs a parser of the model on a word that the user typed; its RangeError becomes a USAGE failure. */
+/** Runs a parser of the model on a word from the user; turns its RangeError into a USAGE failure. */
 export function parseWord<T>(parse: (raw: string) => T, raw: string): T {
   try {
     return parse(raw)

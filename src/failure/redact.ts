@@ -1,9 +1,9 @@
 import { escapeControls } from './escape-controls.js'
 
 /**
- * Removes what must never reach a log or an error from a URL: user name, password, query and fragment
- * (a presigned URL carries its secret in the query). Text that is not a URL comes back unchanged; one that cannot be
- * read, or in which a password may have been written with a `/`, loses all that stands before its last `@`.
+ * Removes the parts of a URL that must never reach a log or an error: user name, password, query and fragment (a
+ * presigned URL has its secret in the query). Returns text that is not a URL unchanged; from a URL that is invalid, or
+ * whose password may contain a `/`, removes everything before its last `@`.
  */
 export function redactUrl(text: string): string {
   const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? []
@@ -18,12 +18,12 @@ export function redactUrl(text: string): string {
   return url.toString()
 }
 
-/** What Node.js adds to failures of TLS: advice for who starts it, which is not who runs dsc. */
+/** Node.js appends this to TLS failures: advice for the person who starts it, who is not the user of dsc. */
 const ADVICE_OF_NODE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca/g
 
 /**
- * Removes passwords and signatures from the URLs in a sentence, and the advice of Node.js, and escapes what a terminal
- * would obey; what holds none stays as it was written.
+ * Removes passwords and signatures from the URLs in a sentence, and Node.js's advice, and escapes terminal control
+ * characters; returns any other sentence unchanged.
  */
 export function redactText(sentence: string): string {
   const safe = escapeControls(sentence)

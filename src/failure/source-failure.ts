@@ -1,14 +1,14 @@
 import { DscError, type FailureCode } from './dsc-error.js'
 
 /**
- * A failed attempt on a source. Whether another attempt could help is decided where the failure is born
- * (`isTransient`), not by who catches it.
+ * A failed attempt on a source. The code that raises the failure, not the code that catches it, decides whether another
+ * attempt could help (`isTransient`).
  */
 export class SourceFailure extends DscError {
   readonly isTransient: boolean
-  /** The source asked not to be called again for this long, ms. */
+  /** The source's minimum wait before the next request, ms. */
   readonly retryAfterMs: number | undefined
-  /** Nobody answers at present: a server that restarts, a name that is not served for a while. */
+  /** The source is temporarily unreachable: a restarting server, or a name without a server. */
   readonly isAway: boolean
 
   constructor(

@@ -1,6 +1,6 @@
 import { DscError } from './dsc-error.js'
 
-/** Throws INTERRUPTED once `signal` has aborted, or the DscError it was aborted with. */
+/** Throws INTERRUPTED after `signal` aborted, or the DscError that is its reason. */
 export function throwIfStopped(signal: AbortSignal | undefined): void {
   if (!signal?.aborted) return
   if (signal.reason instanceof DscError) throw signal.reason
