@@ -4,51 +4,53 @@ import { DscError } from '../failure/dsc-error.js'
 import { redactText } from '../failure/redact.js'
 import { isTerminal, writeAll } from '../platform/standard-streams.js'
 
-/** `verbose`: requests, retries, how long each phase took. `debug`: each statement of SQL, too. */
+/** `verbose`: requests, retries, the time of each phase. `debug`: also each SQL statement. */
 export type LogLevel = 'verbose' | 'debug'
 
-/** What is logged, and where to. */
+/** Level and destination of the log. */
 export interface LogSettings {
   readonly level: LogLevel
-  /** Lines are added to this file; undefined: stderr. */
+  /** Lines are appended to this file; undefined: stderr. */
   readonly filePath: string | undefined
 }
 
-/** What threads find their settings by. */
+/** Key under which threads find their settings. */
 const KEY = 'dsc.log'
 
 let settings = getEnvironmentData(KEY) as LogSettings | undefined
 let file: number | undefined
 
-/** Logs from here on, in this thread and in those that it starts. Throws USAGE where the file cannot be written. */
+/**
+ * Starts logging in this thread and in threads that it starts from now on. Throws USAGE if the file is not writable.
+ */
 export function startLog(wanted: LogSettings): void {
   settings = wanted
   setEnvironmentData(KEY, wanted as never)
   if (wanted.filePath !== undefined) openFile(wanted.filePath)
 }
 
-/** Whether anybody reads what `log` is told of this level: for what costs something to say. */
+/** Whether `log` writes this level: check it before computing an expensive message. */
 export function isLogged(level: LogLevel): boolean {
   return settings !== undefined && (level === 'verbose' || settings.level === 'debug')
 }
 
-/** Whether what people are told on stderr should be said in the log, too. */
+/** Whether messages for people on stderr should also go to the log. */
 export function isLoggedToFile(): boolean {
   return settings?.filePath !== undefined
 }
 
-/** Writes a line with the time, without passwords and signatures, if anybody asked for its level. */
+/** Writes a line with the time, without passwords and signatures, if its level is enabled. */
 export function log(level: LogLevel, sentence: string): void {
   if (settings === undefined || !isLogged(level)) return
   const line = `${new Date().toISOString()} ${level} ${redactText(sentence)}\n`
   if (settings.filePath === undefined) {
-    writeAll('stderr', isTerminal('stderr') ? `\r\x1b[2K${line}` : line) // a line of progress may stand there
+    writeAll('stderr', isTerminal('stderr') ? `\r\x1b[2K${line}` : line) // may replace a line of progress
     return
   }
   try {
     appendFileSync(file ?? openFile(settings.filePath), line)
   } catch {
-    // A full disk: what cannot be said must not undo what is done.
+    // A full disk: a failure to log must not undo the work.
   }
 }
 

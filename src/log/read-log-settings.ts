@@ -1,7 +1,10 @@
 import { DscError } from '../failure/dsc-error.js'
 import type { LogLevel, LogSettings } from './log.js'
 
-/** What flags and `DSC_LOG` say of the log; flags count more, and a file alone means `verbose`. Throws USAGE. */
+/**
+ * Reads the log settings from flags and `DSC_LOG`; flags take precedence, and a file alone implies `verbose`. Throws
+ * USAGE.
+ */
 export function readLogSettings(
   flags: { readonly level: LogLevel | undefined; readonly filePath: string | undefined },
   fromEnvironment: string | undefined,
