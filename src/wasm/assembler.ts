@@ -1,6 +1,6 @@
 /**
- * The smallest assembler that the codec of halves and the checksums need: it turns nested calls into the bytes of a
- * WebAssembly module, so that kernels are readable TypeScript and users need no toolchain. Macros are inlined here by
+ * The smallest assembler that the half-precision codec and the checksums need: it turns nested calls into the bytes of
+ * a WebAssembly module, so that kernels are readable TypeScript and users need no toolchain. Macros are inlined by
  * construction, which matters: the engine does not inline calls inside a SIMD loop (measured 2 times slower).
  */
 
@@ -14,7 +14,7 @@ type ValueType = keyof typeof VALUE_TYPES
 export interface WasmFunction {
   readonly name: string
   readonly parameters: readonly ValueType[]
-  /** What `body` leaves on the stack; by default nothing. */
+  /** Type of the value that `body` leaves on the stack; default: none. */
   readonly result?: ValueType
   readonly locals: readonly ValueType[]
   readonly body: Code
@@ -83,7 +83,7 @@ export const xorI64 = (a: Code, b: Code): Code => [...a, ...b, 0x85]
 /** Loads an i64 from `address` + `offset`. */
 export const loadI64 = (address: Code, offset = 0): Code => [...address, 0x29, 3, ...unsigned(offset)]
 
-/** Runs `body`, and again as long as `condition` holds afterwards. */
+/** Runs `body`, and repeats it while `condition` holds afterwards. */
 export const repeatWhile = (condition: Code, body: Code): Code => [
   ...[0x03, 0x40],
   ...body,

@@ -8,7 +8,7 @@ import { WebAssembly } from './runtime.js'
 const room = allocateForCrc32(300_000)
 randomFillSync(room)
 
-/** Around where folding begins, turns and windows end. */
+/** Near the lengths where folding starts, and where turns and windows end. */
 const LENGTHS = [
   0, 1, 1023, 1024, 1025, 1087, 1088, 4096, 8191, 8512, 8576, 8577, 16_704, 16_705, 40_000, 250_001,
 ]

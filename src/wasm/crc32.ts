@@ -3,31 +3,31 @@ import { assembleModule } from './assembler.js'
 import { FOLD_BYTES, foldFunction } from './fold-bytes.js'
 import { compileModule, findInstance, PAGE_BYTES } from './runtime.js'
 
-/** As `foldFunction` wants them, of CRC-32 (0xEDB88320). Found by search; the tests compare with zlib's CRC-32. */
+/** Distances for `foldFunction`, for CRC-32 (0xEDB88320). Found by search; the tests compare with zlib's CRC-32. */
 const DISTANCES = [145, 183, 211, 300]
-/** Bytes that the longest distance reaches, in whole turns. */
+/** Range of the longest distance in bytes, rounded up to whole turns. */
 const REACH_BYTES = 320
-/** Folded bytes that are kept: few enough to stay in the processor's nearest cache. */
+/** Folded bytes to keep: few enough to stay in the processor's nearest cache. */
 const WINDOW_BYTES = 8192
-/** Fewer bytes go through zlib alone. */
+/** Shorter input goes through zlib alone. */
 const WORTH_FOLDING_BYTES = 1024
 
-/** Where things lie in a module's memory: before the window is what was folded before it. */
+/** Layout of a module's memory: the bytes folded before the window come before it. */
 const WINDOW = REACH_BYTES
-/** What is left of folding; the place after the window stays empty. */
+/** The result of folding; the gap after the window stays empty. */
 const REST = WINDOW + WINDOW_BYTES + REACH_BYTES
 const ROOM = 12 * 1024
 
-/** More than a WebAssembly memory can hold goes through zlib. */
+/** Maximum size that fits into a WebAssembly memory; zlib handles more. */
 const MOST_BYTES = 4 * 1024 ** 3 - PAGE_BYTES - ROOM
 const ONES = 0xffffffff
 
 interface Exports {
-  /** Adds to bytes those before them, as `foldFunction` does. */
+  /** Adds earlier bytes to later ones, as `foldFunction` does. */
   readonly fold: (from: number, to: number, out: number, back: number) => void
 }
 
-/** The memory of one module, in which somebody keeps bytes. */
+/** The memory of one module, which holds a caller's bytes. */
 class FoldedMemory {
   readonly room: Buffer
   readonly #memory: Uint8Array
@@ -41,7 +41,7 @@ class FoldedMemory {
     this.room = Buffer.from(buffer, ROOM, length)
   }
 
-  /** Adds all bytes but the last ones to later ones, in the window; what they come to is left to zlib. */
+  /** Folds all bytes except the last ones into later ones, in the window; zlib computes the CRC of the result. */
   checksum(bytes: Uint8Array, previous: number): number {
     const memory = this.#memory
     const start = bytes.byteOffset
@@ -57,7 +57,7 @@ class FoldedMemory {
     }
     memory.fill(0, WINDOW + length, WINDOW + length + REACH_BYTES)
     this.#fold(start + folded, start + folded + REACH_BYTES, REST, REST - WINDOW - length)
-    addWord(memory, start, first) // the bytes are the caller's again
+    addWord(memory, start, first) // restores the caller's bytes
     const checksum = crc32OfNode(this.#rest, ONES)
     const end = folded + REACH_BYTES
     return end === bytes.length ? checksum : crc32OfNode(bytes.subarray(end), checksum)
@@ -69,8 +69,9 @@ const memories = new WeakMap<object, FoldedMemory>()
 let last: { readonly buffer: object; readonly memory: FoldedMemory } | undefined
 
 /**
- * Room for `length` bytes whose CRC-32 is had 2 to 3 times as quickly as of others: WebAssembly reads no memory but its
- * own. It cannot be transferred to another thread. Where the engine has no memory to give it is room like any other.
+ * Allocates a buffer of `length` bytes whose CRC-32 takes a half to a third of the usual time: WebAssembly reads only
+ * its own memory. It cannot be transferred to another thread. If the engine has no memory left, returns an ordinary
+ * buffer.
  */
 export function allocateForCrc32(length: number): Buffer {
   if (length > MOST_BYTES) return Buffer.allocUnsafeSlow(length)
@@ -83,8 +84,8 @@ export function allocateForCrc32(length: number): Buffer {
 }
 
 /**
- * CRC-32 of what came before `previous` (0: nothing did) followed by `bytes`. Of bytes in room of `allocateForCrc32`
- * 14 GB/s for 100 KiB and 8 for 4 KiB, where zlib without carry-less multiplication has 4 and 3.4.
+ * CRC-32 of the bytes before, with CRC-32 `previous` (0: none), followed by `bytes`. For a buffer of `allocateForCrc32`
+ * 14 GB/s at 100 KiB and 8 at 4 KiB, where zlib without carry-less multiplication reaches 4 and 3.4.
  */
 export function crc32(bytes: Uint8Array, previous = 0): number {
   if (bytes.length < WORTH_FOLDING_BYTES) return crc32OfNode(bytes, previous)

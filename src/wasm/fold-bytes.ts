@@ -13,17 +13,17 @@ import {
   type WasmFunction,
 } from './assembler.js'
 
-/** Bytes that one turn of `fold` takes. No distance may be less: a turn never reads what it writes. */
+/** Bytes per turn of `fold`. No distance may be shorter: a turn never reads its own output. */
 export const FOLD_BYTES = 64
 
 const XOR = 0x51
 
 /**
- * `fold(from, to, out, back)` writes to `out` the bytes `from` to `to`, a multiple of 64 and not none, and adds to each
- * the folded bytes that lie `back` and one of the distances before it. `out` may be `from`.
+ * `fold(from, to, out, back)` writes the bytes `from` to `to`, a nonzero multiple of 64, to `out`, and adds to each the
+ * folded bytes that are `back` plus one of the distances before it. `out` may be `from`.
  *
- * Distances d, in bytes, are such that a byte counts as much for a CRC as the sum of the same byte d places later, for
- * all d: exponents of a multiple of the polynomial with few terms, all of them multiples of 8 bits.
+ * Distances d, in bytes, are chosen so that a byte counts as much for a CRC as the sum of the same byte d places later,
+ * for all d: exponents of a multiple of the polynomial with few terms, all of them multiples of 8 bits.
  */
 export function foldFunction(distances: readonly number[]): WasmFunction {
   const [from, to, out, back, source] = [0, 1, 2, 3, 4]
@@ -35,7 +35,7 @@ export function foldFunction(distances: readonly number[]): WasmFunction {
   })
   const next = (local: number): Code => set(local, addI32(get(local), i32(FOLD_BYTES)))
   const turn = [
-    // Offsets of instructions are not negative.
+    // Instruction offsets cannot be negative.
     ...set(source, subtractI32(subtractI32(get(out), get(back)), i32(deepest))),
     ...vectors.flat(),
     ...next(from),

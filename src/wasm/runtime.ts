@@ -1,4 +1,4 @@
-/** The part of WebAssembly that is used here; the compiler's library has it only for browsers. */
+/** The part of WebAssembly that dsc uses; TypeScript's library declares it only for browsers. */
 interface WasmRuntime {
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object
   readonly Memory: new (limits: { readonly initial: number }) => { readonly buffer: ArrayBuffer }
@@ -13,22 +13,22 @@ export const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: 
 
 export const PAGE_BYTES = 65_536
 
-/** A module at work on a memory of its own. */
+/** A module instance with its own memory. */
 interface WasmInstance<Exports> {
   readonly buffer: ArrayBuffer
   readonly exports: Exports
 }
 
-/** Compiles what `assembleModule` made. */
+/** Compiles the bytes of `assembleModule`. */
 export function compileModule(bytes: Uint8Array<ArrayBuffer>): object {
   return new WebAssembly.Module(bytes)
 }
 
 /**
- * Sets a module of `assembleModule` to work on a new memory of `bytes` (up to 4 GiB less a page) in whole pages.
- * Undefined: the engine has no memory to give, and who asks has to do without. Each takes some 10 GB of addresses,
- * which schedulers bound by `ulimit -v`: under 30 GB the third or fourth of a process, threads included, is refused.
- * (Where not even one fits, Node has the engine check bounds instead, and memories take no more than their bytes.)
+ * Instantiates a module of `assembleModule` with new memory of `bytes` (up to 4 GiB less a page) in whole pages.
+ * Undefined: the engine has no memory left, and the caller must do without. Each memory takes about 10 GB of address
+ * space, which schedulers limit by `ulimit -v`: under 30 GB, the third or fourth of a process, threads included, is
+ * refused. (If not even one fits, Node makes the engine check bounds instead, and memories take only their own bytes.)
  */
 export function findInstance<Exports>(module: object, bytes: number): WasmInstance<Exports> | undefined {
   try {
