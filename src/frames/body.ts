@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { DscError } from '../failure/dsc-error.js'
 
-/** What is read of a request: its headers and its bytes. */
+/** The parts of a request that are read: its headers and its bytes. */
 type Sent = Pick<IncomingMessage, 'headers'> & AsyncIterable<Buffer>
 
 /**
- * Reads the body of a request, at most `maxBytes` of it. Rejects with what `refuse` makes of the problem (default: USAGE),
- * before a byte is read where the request says its length.
+ * Reads the body of a request, at most `maxBytes`. Rejects with the error that `refuse` makes of a problem (default:
+ * USAGE); if the request declares its length, before reading a byte.
  */
 export async function readBody(
   request: Sent,
@@ -27,7 +27,7 @@ export async function readBody(
   return Buffer.concat(chunks)
 }
 
-/** Without a second copy of what may be gigabytes. */
+/** Avoids a second copy of a body that may be gigabytes. */
 async function readDeclared(
   request: AsyncIterable<Buffer>,
   declared: number,

@@ -24,32 +24,32 @@ const MAX_HEAD_BYTES = 1024 * 1024
 const ALIGNMENT = 8
 const NO_PAYLOAD = new Uint8Array()
 
-/** One of the wires that frames travel on. A change that the other end cannot read raises `version`. */
+/** A wire that carries frames. Raise `version` for a change that the other end cannot read. */
 export interface Wire {
-  /** Four letters that begin each frame. */
+  /** Four letters at the beginning of each frame. */
   readonly mark: string
   readonly version: number
 }
 
-/** How the frames of one connection are read. */
+/** How to read the frames of one connection. */
 interface Reading<Head> {
   readonly wire: Wire
-  /** Makes a head of its JSON; throws for what is not one. */
+  /** Makes a head from its JSON; throws if it is invalid. */
   readonly parse: (raw: unknown) => Head
-  /** Makes an error of a problem, which goes on a sentence that names the other end: 'speaks DSCB 1, this is DSCB 2'. */
+  /** Makes an error from a problem; completes a sentence about the other end: 'speaks DSCB 1, this is DSCB 2'. */
   readonly refuse: (problem: string) => Error
 }
 
 interface FrameHandlers<Head> extends Reading<Head> {
-  /** Maximum length of a payload that is collected, in bytes. Default: 64 MiB. */
+  /** Maximum length of a collected payload, in bytes. Default: 64 MiB. */
   readonly maxPayloadBytes?: number
-  /** A frame that is whole. */
+  /** Takes a complete frame. */
   readonly onFrame: (head: Head, payload: Buffer) => void
-  /** Takes the payload of a frame that has begun; undefined: it is collected for `onFrame`. */
+  /** Returns the sink for the payload of a frame that has begun; undefined: it is collected for `onFrame`. */
   readonly onBegin?: (head: Head, payloadBytes: number) => PayloadSink | undefined
 }
 
-/** What a frame begins with; the payload follows. `minBytes` makes it at least so long: room that is left for it. */
+/** Formats the beginning of a frame; the payload follows. `minBytes` pads it to a minimum length, to reserve space. */
 export function formatFrameStart(wire: Wire, head: object, payloadBytes: number, minBytes = 0): Buffer {
   const text = Buffer.from(JSON.stringify(head))
   const bytes = Math.max(minBytes, START_BYTES + text.length)
@@ -68,7 +68,7 @@ export function formatFrame(wire: Wire, head: object, payload: Uint8Array = NO_P
   return Buffer.concat([formatFrameStart(wire, head, payload.length), payload])
 }
 
-/** Reads the frames of a stream as its bytes are pushed. */
+/** Parses the frames of a stream from its bytes as they are pushed. */
 export function readFrames<Head>(handlers: FrameHandlers<Head>): LengthPrefixedReader<Head> {
   const { refuse, maxPayloadBytes = 64 * 1024 * 1024, onFrame, onBegin } = handlers
   return new LengthPrefixedReader(shapeOf(handlers), (head, payloadBytes) => {
@@ -79,7 +79,7 @@ export function readFrames<Head>(handlers: FrameHandlers<Head>): LengthPrefixedR
   })
 }
 
-/** Takes the one frame of `bytes` apart; the payload shares their memory. */
+/** Parses the one frame in `bytes`; the payload shares their memory. */
 export function parseFrame<Head>(bytes: Buffer, reading: Reading<Head>): { head: Head; payload: Buffer } {
   const { startBytes, headBytesOf, parse } = shapeOf(reading)
   if (bytes.length < startBytes) throw reading.refuse(`sent ${bytes.length} bytes, too few for a frame`)
@@ -90,7 +90,7 @@ export function parseFrame<Head>(bytes: Buffer, reading: Reading<Head>): { head:
   throw reading.refuse(`sent ${payload.length} bytes of a payload, announced ${payloadBytes}`)
 }
 
-/** Reads the one frame of a stream: its head, then its payload as it comes. */
+/** Reads the one frame of a stream: its head at once, its payload as it arrives. */
 export async function openFrame<Head>(
   stream: AsyncIterable<Buffer>,
   reading: Reading<Head>,
@@ -160,7 +160,7 @@ function parseHead<Head>(
   }
 }
 
-/** CRC-32 of what stands before the sum, and of the head. */
+/** CRC-32 of the bytes before the checksum, and of the head. */
 function sumOf(start: Buffer, head: Buffer): number {
   return crc32(head, crc32(start.subarray(0, CRC_AT)))
 }

@@ -7,9 +7,9 @@ import { formatFrame, formatFrameStart, openFrame, parseFrame, readFrames, type 
 import { formatJsonLine, LineReader, listenForLines, MAX_LINE_BYTES, readJsonLines } from './lines.js'
 import { isSecret } from './secret.js'
 
-// Whatever the pieces are that a stream comes in, whatever it holds: one suite for all that is read off sockets and pipes.
+// Streams with any content, cut into any pieces: one suite for every reader of sockets and pipes.
 
-/** Any text, with what ends lines or strings somewhere among it. */
+/** Any text, with line and string terminators somewhere in it. */
 const text = fc.string({
   unit: fc.oneof(
     fc.constantFrom('\n', '\r', '\u0085', '\u2028', '\u2029', '\0', '"', '\\', '\ufeff', '😀'),
@@ -17,10 +17,10 @@ const text = fc.string({
   ),
 })
 const message = fc.record({ text, more: fc.jsonValue() })
-/** Where a stream is cut, as parts of its length. */
+/** Positions to cut a stream at, as fractions of its length. */
 const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 20 })
 
-/** The pieces of `bytes`, each in memory of its own; empty ones are among them. */
+/** The pieces of `bytes`, each in its own memory; some are empty. */
 function cut(bytes: Uint8Array, at: readonly number[]): Buffer[] {
   const places = [0, ...at.map((part) => Math.floor(part * bytes.length)).toSorted((a, b) => a - b)]
   return places.map((from, index) => Buffer.from(bytes.slice(from, places[index + 1] ?? bytes.length)))
@@ -31,13 +31,13 @@ function readLines(chunks: readonly Buffer[]): readonly unknown[] {
   return chunks.flatMap((chunk) => [...reader.read(chunk)].map((line) => JSON.parse(line) as unknown))
 }
 
-/** JSON knows no -0. */
+/** JSON has no -0. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 test('lines arrive as they were written, however the stream is cut', () => {
   fc.assert(
     fc.property(fc.array(message), cuts, (messages, at) => {
-      const written = messages.map(formatJsonLine).join('\n') // empty lines between them show life
+      const written = messages.map(formatJsonLine).join('\n') // empty lines between them are keep-alives
       assert.deepEqual(readLines(cut(Buffer.from(written), at)), asJson(messages))
     }),
   )
@@ -153,7 +153,7 @@ const frame = fc.record({
 })
 const write = ({ head, payload }: { head: object; payload: Uint8Array }) => formatFrame(WIRE, head, payload)
 
-/** The frames of those pieces: collected, or passed on piece by piece. */
+/** The frames of the pieces: collected, or passed on piece by piece. */
 function collectFrames(chunks: readonly Buffer[], how: 'whole' | 'in pieces', maxPayloadBytes?: number) {
   const found: { head: object; payload: Buffer }[] = []
   const pieces: Buffer[] = []

@@ -1,22 +1,22 @@
 import { FixedBytes } from '../platform/fixed-bytes.js'
 
-/** Where the payload of a message goes, piece by piece; a piece is valid only during the call. */
+/** Receives the payload of a message piece by piece; a piece is valid only during the call. */
 export interface PayloadSink {
   take(piece: Buffer): void
   /** The payload is complete. */
   end(): void
 }
 
-/** How a wire tells where a message ends: a start of fixed length, a head, and a payload. */
+/** How a wire delimits messages: a start of fixed length, a head, and a payload. */
 export interface MessageShape<Head> {
   readonly startBytes: number
-  /** Length of the head, in bytes. Throws for what is not a start. */
+  /** Length of the head, in bytes. Throws for an invalid start. */
   readonly headBytesOf: (start: Buffer) => number
-  /** Throws for what is not a head. */
+  /** Throws for an invalid head. */
   readonly parse: (start: Buffer, head: Buffer) => { readonly head: Head; readonly payloadBytes: number }
 }
 
-/** Collects a payload in memory of its own, for `onWhole`. The caller limits its length. */
+/** Collects a payload in its own memory, for `onWhole`. The caller limits its length. */
 export function collectPayload(payloadBytes: number, onWhole: (payload: Buffer) => void): PayloadSink {
   const payload = Buffer.allocUnsafe(payloadBytes)
   let filled = 0
@@ -29,7 +29,7 @@ export function collectPayload(payloadBytes: number, onWhole: (payload: Buffer) 
   }
 }
 
-/** Takes messages out of a stream of bytes, whatever the pieces it comes in. */
+/** Extracts messages from a stream of bytes in pieces of any size. */
 export class LengthPrefixedReader<Head> {
   readonly #shape: MessageShape<Head>
   readonly #onBegin: (head: Head, payloadBytes: number) => PayloadSink
@@ -37,14 +37,14 @@ export class LengthPrefixedReader<Head> {
   #head: FixedBytes | undefined
   #payload: { readonly sink: PayloadSink; leftBytes: number } | undefined
 
-  /** `onBegin` says where the payload of a message goes whose head has come. */
+  /** `onBegin` returns the sink for a message's payload once its head has arrived. */
   constructor(shape: MessageShape<Head>, onBegin: (head: Head, payloadBytes: number) => PayloadSink) {
     this.#shape = shape
     this.#onBegin = onBegin
     this.#start = new FixedBytes(shape.startBytes)
   }
 
-  /** Takes the next bytes of the stream. Throws for what cannot be a message; the stream is worth nothing then. */
+  /** Takes the next bytes of the stream. Throws if they cannot be a message; the stream is then unusable. */
   push(chunk: Uint8Array): void {
     const bytes = Buffer.isBuffer(chunk)
       ? chunk
@@ -53,7 +53,7 @@ export class LengthPrefixedReader<Head> {
       at = this.#payload ? this.#takePayload(this.#payload, bytes, at) : this.#takeStart(bytes, at)
   }
 
-  /** Returns where the rest begins. */
+  /** Returns the index of the next unread byte. */
   #takeStart(bytes: Buffer, from: number): number {
     let at = from
     if (!this.#head) {

@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream'
 
-// Messages that are JSON, one per line. A line ends with a line feed and nothing else: node:readline ends one at U+2028,
-// too, which JSON leaves in the strings that it writes.
+// Messages in JSON, one per line. Only a line feed ends a line: node:readline also ends one at U+2028, which JSON
+// leaves unescaped in strings.
 
 /** Maximum length of a line, in bytes. */
 export const MAX_LINE_BYTES = 1024 * 1024
 const LINE_FEED = 10
-/** Characters of a line that an error shows. */
+/** Maximum number of a line's characters in an error. */
 const SHOWN_CHARACTERS = 80
 
 /** The other end sent something that is not a message. */
@@ -16,19 +16,19 @@ class MalformedLine extends Error {
   }
 }
 
-/** Cuts a stream of bytes into lines, whatever the pieces it comes in. */
+/** Splits a stream of bytes in pieces of any size into lines. */
 export class LineReader {
-  /** The pieces of a line that has not ended. */
+  /** The pieces of an incomplete line. */
   #pieces: Buffer[] = []
   #piecesBytes = 0
   #unread: Buffer = Buffer.alloc(0)
 
-  /** The bytes behind the last line that was asked for. */
+  /** The bytes after the last requested line. */
   get rest(): Buffer {
     return Buffer.concat([...this.#pieces, this.#unread])
   }
 
-  /** Yields the lines that end in `chunk`, each cut when it is asked for, without the empty ones: those only show life. */
+  /** Yields the lines that end in `chunk`, each split off on request, except empty ones: those are keep-alives. */
   *read(chunk: Buffer): Generator<string> {
     this.#unread = chunk
     for (let end = this.#unread.indexOf(LINE_FEED); end !== -1; end = this.#unread.indexOf(LINE_FEED)) {
@@ -51,12 +51,12 @@ export class LineReader {
   }
 }
 
-/** Writes one message. */
+/** Formats one message. */
 export function formatJsonLine(message: object): string {
   return `${JSON.stringify(message)}\n`
 }
 
-/** Reads the messages of a stream until it ends; `parse` throws for what is not one. */
+/** Reads the messages of a stream until it ends; `parse` throws for an invalid message. */
 export async function* readJsonLines<T>(
   stream: AsyncIterable<Buffer>,
   parse: (raw: unknown) => T,
@@ -66,8 +66,8 @@ export async function* readJsonLines<T>(
 }
 
 /**
- * Calls `onMessage` with each message of a socket. What `parse` throws for is not a message, and destroys the socket.
- * Where `onMessage` returns 'raw', the bytes behind its message, and all that follow, are for `onRaw`.
+ * Calls `onMessage` with each message of a socket. If `parse` throws, destroys the socket. If `onMessage` returns
+ * 'raw', `onRaw` gets the bytes after its message, and all that follow.
  */
 export function listenForLines<T>(
   socket: Duplex,
@@ -96,7 +96,7 @@ export function listenForLines<T>(
   socket.on('data', onData)
 }
 
-/** Sends one message. A connection that is gone swallows it: its `close` event tells. */
+/** Sends one message. A closed connection drops it silently: its `close` event reports that. */
 export function sendLine(socket: Duplex, message: object): void {
   if (!socket.destroyed && socket.writable) socket.write(formatJsonLine(message))
 }
