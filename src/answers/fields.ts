@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { COPY_ORIGINS } from '../model/copy.js'
 
-// Kinds of fields. Each says its unit, which answers.test.ts finds again in the name of every field of that kind.
+// Kinds of fields. Each has its unit, which answers.test.ts looks for in the name of every field of that kind.
 
 /** A moment: `…At`, `since` or `until`. */
 export const time = z.iso.datetime().meta({ id: 'time', unit: 'time', description: 'ISO 8601, UTC' })
@@ -28,7 +28,7 @@ export const origin = z.enum(COPY_ORIGINS)
 /** An object whose fields are not fixed. */
 export const open = z.record(z.string(), z.unknown())
 
-/** A list, which nobody changes. */
+/** A read-only list. */
 export function list<Element extends z.ZodType>(element: Element) {
   return z.array(element).readonly()
 }
