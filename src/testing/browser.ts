@@ -6,14 +6,14 @@ import { needs } from './needs.js'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
-/** Why tests with a browser are skipped, or false. `DSC_TEST_CHROMIUM` names one that lies elsewhere. */
+/** Why tests with a browser are skipped, or false. `DSC_TEST_CHROMIUM` is the path of another browser. */
 export const needsBrowser: string | false = findBrowser() === undefined && needs('chromium', 'chromium')
 
 function findBrowser(): string | undefined {
   return [process.env.DSC_TEST_CHROMIUM ?? '', ...PLACES].find((path) => path !== '' && existsSync(path))
 }
 
-/** A real Chromium without a window; closed with the test. */
+/** A real headless Chromium; closed with the test. */
 export async function openBrowser(context: Pick<TestContext, 'after'>): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: findBrowser()!,
@@ -23,13 +23,13 @@ export async function openBrowser(context: Pick<TestContext, 'after'>): Promise<
   return browser
 }
 
-/** How a page is looked at. */
+/** How to view a page. */
 export interface Look {
   readonly width: number
   readonly theme: 'light' | 'dark'
 }
 
-/** A page, and what went wrong in it: errors, messages of the console, and dialogs, which hostile text could open. */
+/** A page, and its problems: errors, console messages, and dialogs, which hostile text could open. */
 export async function openPage(
   browser: Browser,
   { width, theme }: Look,
@@ -52,9 +52,9 @@ export async function openPage(
   return { page, troubles }
 }
 
-/** What axe finds against WCAG 2.2 A and AA and its own good practice, one line for each. */
+/** axe's findings against WCAG 2.2 A and AA and its own best practices, one line each. */
 export async function findBarriers(page: Page): Promise<readonly string[]> {
-  // The page's own policy lets nothing in but its own files; the debugger is above it.
+  // The page's own policy admits only its own files; the debugger bypasses it.
   const { readFileSync } = await import('node:fs')
   const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   await page.evaluate(source)

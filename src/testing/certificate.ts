@@ -5,8 +5,8 @@ import { join } from 'node:path'
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * Makes a certificate for 127.0.0.1 and its key, under `folder`. It vouches for itself, or, where it `isSigned`, an
- * authority does that nobody knows. Needs no program: not every machine has openssl.
+ * Makes a certificate for 127.0.0.1 and its key, under `folder`. It is self-signed, or, with `isSigned`, signed by an
+ * unknown authority. Needs no program: some machines lack openssl.
  */
 export function makeCertificate(
   folder: string,
@@ -26,7 +26,7 @@ export function makeCertificate(
   return { certFile, keyFile }
 }
 
-/** What is signed: a TBSCertificate of RFC 5280, section 4.1. */
+/** The signed part: a TBSCertificate of RFC 5280, section 4.1. */
 function formatBody({
   publicKey,
   issuer,
@@ -64,7 +64,7 @@ const [UTF8_STRING, UTC_TIME, SEQUENCE, SET] = [0x0c, 0x17, 0x30, 0x31]
 const [IP_ADDRESS, FIELD_0, FIELD_3] = [0x87, 0xa0, 0xa3]
 const SHA256_WITH_RSA = der(SEQUENCE, identifier('2a864886f70d01010b'), Buffer.of(0x05, 0))
 
-/** One value as DER writes it: its tag, its length in bytes, its parts. */
+/** One DER value: its tag, its length in bytes, its parts. */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts)
   const size = content.length
@@ -81,7 +81,7 @@ function formatName(commonName: string): Buffer {
   return der(SEQUENCE, der(SET, der(SEQUENCE, identifier('550403'), value)))
 }
 
-/** As `261125235959Z`; until 2049. */
+/** For example `261125235959Z`; until 2049. */
 function formatTime(timeMs: number): Buffer {
   const digits = new Date(timeMs).toISOString().replace(/\D/g, '').slice(2, 14)
   return der(UTC_TIME, Buffer.from(`${digits}Z`))

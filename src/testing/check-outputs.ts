@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import type { z } from 'zod'
 import type { World } from './world.js'
 
-/** Runs commands with `--json` and compares what they print with a group of schemas; remembers which it has tried. */
+/** Runs commands with `--json` and compares their output with a group of schemas; tracks which it has tried. */
 export class OutputChecker<Outputs extends Readonly<Record<string, z.ZodType>>> {
   readonly #tried = new Set<keyof Outputs>()
   readonly #outputs: Outputs
@@ -20,7 +20,7 @@ export class OutputChecker<Outputs extends Readonly<Record<string, z.ZodType>>> 
     return this.check(output, finished.stdout)
   }
 
-  /** Starts a command that serves, takes what it says first, and hands it to `use`; then ends it. */
+  /** Starts a serving command, passes its first output to `use`, then ends it. */
   async serve(
     world: Pick<World, 'start'>,
     output: keyof Outputs,
@@ -37,7 +37,7 @@ export class OutputChecker<Outputs extends Readonly<Record<string, z.ZodType>>> 
     }
   }
 
-  /** Compares `printed` with the schema of `output`, and gives it back as it was parsed from JSON. */
+  /** Compares `printed` with the schema of `output`, and returns it parsed from JSON. */
   check(output: keyof Outputs, printed: string): unknown {
     const value: unknown = JSON.parse(printed)
     const { error } = this.#outputs[output]!.safeParse(value)
@@ -46,7 +46,7 @@ export class OutputChecker<Outputs extends Readonly<Record<string, z.ZodType>>> 
     return value
   }
 
-  /** Fails when an output of the group was not tried. */
+  /** Fails if an output of the group was not tried. */
   end(): void {
     assert.deepEqual(
       Object.keys(this.#outputs).filter((output) => !this.#tried.has(output)),

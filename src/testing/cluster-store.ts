@@ -16,7 +16,7 @@ export const STORE_ENVIRONMENT = {
 
 const MEBIBYTE = 1024 * 1024
 
-/** Small objects of about 100 kB and large ones of 40 MiB, which are fetched in parts; random bytes. */
+/** Small objects of about 100 kB and large ones of 40 MiB, which are downloaded in parts; random bytes. */
 export function makeObjects(small: number, large: number): Map<string, Buffer> {
   const objects = new Map<string, Buffer>()
   for (let index = 0; index < small; index++) objects.set(`data/s${index}.bin`, randomBytes(100_000 + index))
@@ -42,7 +42,7 @@ export async function makeStore(
   return { ...store, datasets: { flowers }, totalBytes }
 }
 
-/** Compares what was staged with what the store has, byte by byte. */
+/** Compares the staged files with the source, byte by byte. */
 export async function assertSameFiles(path: string, objects: ReadonlyMap<string, Buffer>): Promise<void> {
   const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
   for (const [key, body] of objects) {

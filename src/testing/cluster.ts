@@ -11,10 +11,10 @@ import { type PostgresServer, startPostgresServer } from './postgres-server.js'
 import { temporaryDirectory } from './temporary-directory.js'
 import { waitFor } from './world.js'
 
-/** What all agents of the test share. */
+/** The token shared by all agents of the test. */
 export const TOKEN = 'a token that all agents of the test share'
 
-/** Several nodes on this machine: each with a cache root, a configuration and an agent of its own, one record. */
+/** Several nodes on this machine, each with its own cache root, configuration and agent, and one record. */
 export interface Cluster {
   readonly directory: string
   readonly postgres: PostgresServer
@@ -38,7 +38,7 @@ export interface ClusterOptions {
   readonly nodes: readonly string[]
   readonly datasets: Readonly<Record<string, unknown>>
   readonly environment?: Readonly<Record<string, string>>
-  /** More variables for one node. */
+  /** Additional variables, by node. */
   readonly environments?: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly stage?: Readonly<Record<string, unknown>>
   readonly cache?: Readonly<Record<string, unknown>>
@@ -46,13 +46,13 @@ export interface ClusterOptions {
   /** Settings of the PostgreSQL server, `name=value`. */
   readonly postgres?: readonly string[]
   readonly postgresEnvironment?: Readonly<Record<string, string>>
-  /** Each node on a host of its own, in the order of `nodes`. Default: all on this machine's loopback address. */
+  /** Puts each node on its own host, in the order of `nodes`. Default: all on this machine's loopback address. */
   readonly network?: TestNetwork
-  /** Agents reach each other through these instead of directly: asked with the port they listen on. */
+  /** Agents reach each other at these URLs instead of directly; called with the listening port. */
   readonly advertise?: (node: string, port: number) => Promise<string>
 }
 
-/** Among 32 agents on two busy processors one takes more than 30 s to begin; one that ends is noticed at once. */
+/** Of 32 agents on two busy processors, one takes more than 30 s to start; an agent that exits is noticed at once. */
 const START_LIMIT_MS = 120_000
 
 /** Makes a cluster; everything ends with the test. */
@@ -135,7 +135,7 @@ export async function makeCluster(
   return { directory, postgres, recordUrl, nodes }
 }
 
-/** Whether an agent answers there, whoever made its certificate. */
+/** Whether an agent answers at `url`, with any certificate. */
 function isHealthy(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const get = url.startsWith('https:') ? httpsGet : httpGet

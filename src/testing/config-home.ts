@@ -10,7 +10,7 @@ const root = mkdtempSync(join(tmpdir(), 'dsc-config-'))
 after(() => rmSync(root, { recursive: true }))
 let count = 0
 
-/** A new home folder, a working folder in it, and dsc.yaml there when `yaml` is given. */
+/** A new home folder, a working folder in it, and dsc.yaml there if `yaml` is given. */
 export function arrangeConfig(yaml?: string, more: Partial<LoadOptions> = {}) {
   count += 1
   const home = join(root, String(count))
@@ -29,7 +29,7 @@ export function arrangeConfig(yaml?: string, more: Partial<LoadOptions> = {}) {
   return { home, work, file, options }
 }
 
-/** What loadConfig has to say of a configuration that it refuses with CONFIG_INVALID. */
+/** The message of loadConfig for a configuration that it refuses with CONFIG_INVALID. */
 export async function configFailureOf(options: LoadOptions): Promise<string> {
   const error = await loadConfig(options).then(
     () => assert.fail('expected CONFIG_INVALID'),

@@ -3,26 +3,30 @@ import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 
-/** A read-only S3 bucket in memory that counts what is read of it, for tests of who reads how much from where. */
+/** A read-only S3 bucket in memory that counts reads, for tests of how much each node reads from where. */
 export interface CountingStore {
   readonly endpoint: string
-  /** Body bytes sent, listings and answers of one byte not counted: those ask whether ranges are kept to. */
+  /** Body bytes sent, excluding listings and answers of one byte: those check that ranges are honored. */
   sentBytes(): number
   requests(): number
-  /** Most requests that were being answered at once. */
+  /** Maximum number of concurrent requests. */
   mostInFlight(): number
-  /** Keeps requests for the last byte of `key`, and `minBytes` (default 0) at least, until the returned function is called. */
+  /**
+   * Blocks requests for the last byte of `key` and at least `minBytes` (default 0), until the returned function is
+   * called.
+   */
   holdBack(key: string, minBytes?: number): () => void
-  /** Puts an object there, in the place of what was. */
+  /** Puts an object, replacing any previous one. */
   put(key: string, body: Buffer): void
-  /** Answers nothing any more: connections are refused. */
+  /** Stops answering: connections are refused. */
   close(): Promise<void>
 }
 
 /**
- * Serves what is `given` (key → content) under any bucket. `bytesPerSecond` slows each answer down, `delayMs` delays it.
- * `hasChecksums`: keeps CRC-32 of its objects, as most clients upload them, and tells those who ask. `isKmsEncrypted`:
- * as with SSE-KMS, etags look like an MD5 and are none, as the head of an object tells, not the listing.
+ * Serves `given` (key → content) under any bucket. `bytesPerSecond` slows each answer down, `delayMs` delays it.
+ * `hasChecksums`: stores a CRC-32 with its objects, as most clients upload them, and returns it on request.
+ * `isKmsEncrypted`: as with SSE-KMS, etags look like an MD5 but are not; only the head of an object reveals that, not
+ * the listing.
  */
 export async function startCountingStore(
   given: ReadonlyMap<string, Buffer>,

@@ -8,7 +8,7 @@ import { crc32, inflateSync } from 'node:zlib'
 const FOLDER = fileURLToPath(new URL('../../fixtures/datasets/digits/', import.meta.url))
 const SIDE = 32
 
-/** Checks signature and checksums of a PNG and returns how many bytes its image data unpacks to. */
+/** Checks signature and checksums of a PNG and returns the unpacked size of its image data. */
 function unpackedLengthOf(png: Buffer): number {
   assert.equal(png.subarray(0, 8).toString('latin1'), '\x89PNG\r\n\x1a\n')
   const data: Buffer[] = []

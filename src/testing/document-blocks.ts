@@ -5,16 +5,16 @@ import { join } from 'node:path'
 export interface DocumentBlock {
   /** `docs/feed.md:36`, the line of the fence. */
   readonly place: string
-  /** What the fence says: `sh`, `ts` …; empty for what is looked at and not used: screens, outlines. */
+  /** The fence's language: `sh`, `ts` …; empty for blocks to look at, not to use: screens, outlines. */
   readonly language: string
   readonly text: string
-  /** From `<!-- not run: … -->` on the line above: why no test can use the block as it stands. */
+  /** From `<!-- not run: … -->` on the line above: why no test can use the block unchanged. */
   readonly notRun: string | undefined
-  /** From `<!-- given: … -->` on the line above: what goes before the block when it is run, in its language. */
+  /** From `<!-- given: … -->` on the line above: code to run before the block, in its language. */
   readonly given: string
 }
 
-/** The README and every page of docs/, but benchmark reports, which programs write. */
+/** The README and every page of docs/, except generated benchmark reports. */
 export function listDocuments(root: string): readonly string[] {
   return ['README.md', 'CONTRIBUTING.md', 'src/README.md', ...globSync('docs/**/*.md', { cwd: root })]
     .filter((path) => globSync(path, { cwd: root }).length > 0 && !path.startsWith('docs/benchmarks/'))

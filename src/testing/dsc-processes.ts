@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-/** The command that runs the real program: that of the checkout, or the executable file that DSC_BIN names. */
+/** The command that runs the real program: the checkout's, or the executable file in DSC_BIN. */
 export const DSC: readonly string[] = process.env.DSC_BIN
   ? [process.env.DSC_BIN]
   : [process.execPath, fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))]
@@ -14,7 +14,7 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** A process that was started and goes on. */
+/** A running process. */
 export interface Running {
   readonly process: ChildProcess
   readonly finished: Promise<Finished>
@@ -24,18 +24,18 @@ export type StartProcess = (
   command: readonly string[],
   options: {
     readonly cwd: string
-    /** Beside those of this process that do not change what dsc does. */
+    /** In addition to those variables of this process that do not affect dsc. */
     readonly environment: Readonly<Record<string, string>>
     readonly detached?: boolean
-    /** Another user than that of the tests. */
+    /** Run as another user than the tests'. */
     readonly owner?: { readonly uid: number; readonly gid: number } | undefined
   },
 ) => Running
 
-/** Variables that would make a run depend on who runs the tests. */
+/** Variables that would make a run depend on the tester's environment. */
 const OWN = new Set(['AWS_PROFILE', 'AWS_CA_BUNDLE', 'SLURM_JOB_ID', 'DSC_CONFIG', 'NODE_OPTIONS'])
 
-/** Gives a function that starts processes; what still runs at the end of the test is killed. */
+/** Returns a function that starts processes; kills those still running at the end of the test. */
 export function killWithTest(context: Pick<TestContext, 'after'>): StartProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN.has(name)))
   const started = new Set<ChildProcess>()

@@ -11,16 +11,18 @@ import { openFileSource } from '../sources/file/file-source.js'
 import { temporaryDirectory } from './temporary-directory.js'
 
 /**
- * A cache with its own SQLite record on a disk that is never full. Every dataset is a folder of this machine, whatever
- * scheme its source names.
+ * A cache with its own SQLite record on a disk that is never full. Every dataset is a folder of this machine,
+ * regardless of its source's scheme.
  */
 export interface ExampleCache {
   readonly cache: Cache
-  /** Where `makeDataset` puts the datasets' files. */
+  /** Folder of the datasets' files from `makeDataset`. */
   readonly sources: string
-  /** Writes the files of a dataset, and says how it would be declared. */
+  /** Writes the files of a dataset, and returns its declaration. */
   makeDataset(name: string, files?: Readonly<Record<string, string>>): Dataset
-  /** Makes the dataset ready, with a lease that only a release ends; through another `cache` of the same root if given. */
+  /**
+   * Makes the dataset ready, with a lease that only a release ends; through another `cache` of the same root if given.
+   */
   prepare(
     dataset: Dataset,
     options?: { readonly isRefresh?: boolean; readonly cache?: Cache },

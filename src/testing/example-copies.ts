@@ -40,12 +40,12 @@ export function exampleCopy(dataset: string, changes: Partial<CopyUse> = {}): Co
   }
 }
 
-/** What a task asks for when it wants a lease until released. */
+/** A task's request for a lease until released. */
 export function exampleLease(task: string, changes: Partial<LeaseRequest> = {}): LeaseRequest {
   return { task, holder: { kind: 'ttl' }, expiresAtMs: NOW_MS + 86_400_000, ...changes }
 }
 
-/** A process that holds a lease, on a machine that is not this one. */
+/** A process that holds a lease, on another machine. */
 export const EXAMPLE_PROCESS: ProcessHolder = {
   kind: 'process',
   machine: 'm',

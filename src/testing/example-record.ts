@@ -12,7 +12,7 @@ export interface ExampleRecordOptions {
   readonly nowMs: number
 }
 
-/** A download that `advanceStagings` moves on. */
+/** A download that `advanceStagings` advances. */
 export interface ExampleStaging {
   readonly copyId: string
   readonly stageLeaseId: string
@@ -21,9 +21,8 @@ export interface ExampleStaging {
 }
 
 /**
- * Fills an empty record through its port: ready copies over several nodes, every third leased, every tenth
- * locked, every 25th without a source, some downloads, a refusal and an eviction in the history.
- * Deterministic but for ids.
+ * Fills an empty record through its port: ready copies over several nodes, every third leased, every tenth locked,
+ * every 25th without a source, some downloads, a refusal and an eviction in the history. Deterministic except for ids.
  */
 export async function fillRecord(
   record: RecordStore,
@@ -96,7 +95,7 @@ export async function fillRecord(
   return stagings
 }
 
-/** Writes `bytes` more of each download, and begins again at its end. */
+/** Adds `bytes` to each download, and starts over at its end. */
 export async function advanceStagings(
   record: RecordStore,
   stagings: readonly ExampleStaging[],

@@ -5,10 +5,10 @@ import type { AdmitRequest, JoinRequest } from '../records/contract/record-reque
 import type { RecordStore } from '../records/contract/record-store.js'
 import { DISK, exampleDataset, exampleLease, NOW_MS } from './example-copies.js'
 
-/** The node of all that is staged here. */
+/** The node of every staging here. */
 export const NODE = 'node-a'
 
-/** Asks to stage `dataset` for `task`; the stager's lease runs for a minute. */
+/** A request to stage `dataset` for `task`; the stager's lease lasts a minute. */
 export function joinRequest(dataset: string, task: string, changes: Partial<JoinRequest> = {}): JoinRequest {
   return {
     dataset,
@@ -23,7 +23,7 @@ export function joinRequest(dataset: string, task: string, changes: Partial<Join
   }
 }
 
-/** What the listing of a staging found. */
+/** The result of a staging's listing. */
 export function admitRequest(
   copyId: string,
   stageLeaseId: string,
@@ -41,7 +41,7 @@ export function admitRequest(
   }
 }
 
-/** Decides on an admission under a policy that gives copies half of the disk. */
+/** Decides on an admission under a policy that allows copies half of the disk. */
 export function decideFor(copyId: string, chargedBytes = 100): Parameters<RecordStore['admit']>[1] {
   return (copies) =>
     planAdmission({
@@ -86,7 +86,7 @@ export async function stageCopy(
   return joined
 }
 
-/** Evicts from the node all that may be. */
+/** Evicts every evictable copy from the node. */
 export function evictIdle(record: RecordStore) {
   return record.beginEviction(
     { node: NODE, task: null },

@@ -1,6 +1,5 @@
-// A program for the terminal tests: a status screen that shows an example. argv[2] says what becomes of it: `still`:
-// nothing, and its clock stands; `component`: the second reading makes a component throw; `timer`: something outside of
-// React throws.
+// A program for the terminal tests: a status screen with an example. argv[2] sets what happens: `still`: nothing, and
+// its clock stands still; `component`: the second reading makes a component throw; `timer`: code outside React throws.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { showStatusScreen } from '../tui/start.js'
 import { NOW_MS } from './example-copies.js'

@@ -13,7 +13,7 @@ export const EXAMPLE_SHARES = [
   { party: 'account:nlp', percent: 10 },
 ]
 
-/** A snapshot that is always the same: copies over two nodes, leases, locks, two downloads, four events. */
+/** A deterministic snapshot: copies over two nodes, leases, locks, two downloads, four events. */
 export function exampleStatus(
   copyCount: number,
   changes: { nowMs?: number; writtenBytes?: number; shares?: CachePolicy['shares'] } = {},

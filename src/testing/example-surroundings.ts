@@ -2,15 +2,15 @@ import type { Cache } from '../cache/cache.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import type { Config } from '../config/config.js'
 
-/** What was told while something was opened. */
+/** Messages from opening something. */
 export interface Told {
   readonly notes: string[]
   readonly warnings: string[]
-  /** The lines of progress; undefined: cleared. */
+  /** Lines of progress; undefined: cleared. */
   readonly progress: (string | undefined)[]
 }
 
-/** What surrounds what is opened by name, over a cache of a test; `config` holds what dsc.yaml would say. */
+/** Surroundings for opening datasets by name, over a test's cache; `config` replaces dsc.yaml. */
 export function exampleSurroundings(
   cache: Cache,
   signal: AbortSignal,

@@ -2,10 +2,9 @@ import { createInterface } from 'node:readline'
 import { type FaultRule, startFaultProxy } from './fault-proxy.js'
 
 /**
- * The fault proxy as a process of its own: `node dist/testing/fault-proxy-process.js http://target '[rules]'`.
- * Prints its endpoint as one line of JSON. Each line of JSON on its stdin is a command, answered by a line:
- * `{"rules": […]}` sets the rules, `{"count": "regular expression"}` counts requests, `{"forget": true}` forgets
- * them. Ends with its stdin.
+ * The fault proxy as a separate process: `node dist/testing/fault-proxy-process.js http://target '[rules]'`. Prints its
+ * endpoint as one line of JSON. Each line of JSON on its stdin is a command, answered by a line: `{"rules": […]}` sets
+ * the rules, `{"count": "regular expression"}` counts requests, `{"forget": true}` forgets them. Ends with its stdin.
  */
 const [target = '', rules = '[]'] = process.argv.slice(2)
 const proxy = await startFaultProxy(target, JSON.parse(rules) as FaultRule[])

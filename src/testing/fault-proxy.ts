@@ -1,7 +1,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What goes wrong with a request. Bytes count within the body of the answer. */
+/** A fault in a request. Bytes count within the body of the answer. */
 export type Fault =
   | { readonly kind: 'reset'; readonly afterBytes?: number }
   | {
@@ -12,49 +12,49 @@ export type Fault =
     }
   | { readonly kind: 'truncate'; readonly afterBytes: number }
   | { readonly kind: 'flip'; readonly atByte: number }
-  /** Nothing more after so many bytes; -1 = not even a head. The connection stays open. */
+  /** Sends nothing after this many bytes; -1 = not even a head. The connection stays open. */
   | { readonly kind: 'stall'; readonly afterBytes: number }
   | { readonly kind: 'delay'; readonly delayMs: number }
-  /** Adds headers to the answer, or replaces them; null removes one. */
+  /** Adds or replaces headers of the answer; null removes one. */
   | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string | null>> }
-  /** Sends the range, but says 200. */
+  /** Sends the range with status 200. */
   | { readonly kind: 'call-it-200' }
-  /** Sends the whole object, whatever range was asked for. */
+  /** Sends the whole object, ignoring the requested range. */
   | { readonly kind: 'ignore-range' }
-  /** Slows the body down. */
+  /** Slows down the body. */
   | { readonly kind: 'throttle'; readonly bytesPerSecond: number }
 
-/** When a fault strikes. */
+/** The requests that a fault affects. */
 export interface FaultRule {
   /** Regular expression over `GET /bucket/key?query bytes=0-99` (method, URL as sent, range if any). */
   readonly match: string
   readonly fault: Fault
-  /** Matching requests that pass before the first struck one. Default 0. */
+  /** Matching requests to pass before the first affected one. Default 0. */
   readonly skip?: number
-  /** Requests struck. Default: all. */
+  /** Number of affected requests. Default: all. */
   readonly times?: number
 }
 
-/** A request that passed through, as `match` sees it. */
+/** A request that passed through, in the form that `match` sees. */
 export interface SeenRequest {
   readonly line: string
   readonly headers: http.IncomingHttpHeaders
   readonly atMs: number
-  /** Status that the client got; 0 until the head was sent. */
+  /** Status sent to the client; 0 before the head was sent. */
   status: number
-  /** Body bytes handed to the client. */
+  /** Body bytes sent to the client. */
   sentBytes: number
 }
 
-/** A proxy before an S3 server that counts and spoils requests. */
+/** A proxy in front of an S3 server that counts requests and injects faults. */
 export interface FaultProxy {
   readonly endpoint: string
   readonly requests: readonly SeenRequest[]
-  /** Requests whose line matches. */
+  /** Number of requests whose line matches. */
   count(match: RegExp): number
   readonly sentBytes: number
   setRules(rules: readonly FaultRule[]): void
-  /** Called before a matching request is passed on; for what must happen between two requests. */
+  /** Called before a matching request is passed on; for actions between two requests. */
   onRequest(listener: (line: string) => Promise<void> | void): void
   /** Forgets the requests seen so far. */
   forget(): void
@@ -96,7 +96,7 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
       if (fault?.kind === 'status') return answer(response, seen, fault)
       if (fault?.kind === 'reset' && fault.afterBytes === undefined) return request.socket.resetAndDestroy()
       if (fault?.kind === 'stall' && fault.afterBytes < 0) return
-      if (response.destroyed) return // the client went away meanwhile
+      if (response.destroyed) return // the client has gone away
       const passed = http.request(
         {
           agent,

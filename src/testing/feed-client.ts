@@ -9,7 +9,7 @@ import {
 } from '../feed/session/wire.js'
 import { openSampleTable } from '../samples/sample-table.js'
 
-/** Who a test's client says it is, as in HELLO. */
+/** The identity of a test client, as in HELLO. */
 export interface TestClientHello {
   readonly rank?: number
   readonly world?: number
@@ -30,12 +30,12 @@ export interface ReceivedBatch {
   readonly data: readonly Buffer[]
 }
 
-/** A client of a feed that copies each batch out of the arena before it gives it back. */
+/** A feed client that copies each batch out of the buffer before returning it. */
 export interface TestFeedClient {
   readonly welcome: Welcome
-  /** What the feed has told this client. */
+  /** Notes from the feed to this client. */
   readonly notes: readonly string[]
-  /** The batches that this client gets from `epoch` and `step` on, until the end of the epoch. */
+  /** This client's batches from `epoch` and `step` on, until the end of the epoch. */
   read(start: { epoch?: number; step?: number; run?: string }): AsyncGenerator<ReceivedBatch>
   close(): void
 }
@@ -47,7 +47,7 @@ interface Welcome {
   readonly [name: string]: unknown
 }
 
-/** The arena, or the files that samples lie in. */
+/** The buffer, or the files with the samples. */
 function openSamples({ arena, table, mapped }: Welcome) {
   if (!mapped) {
     const descriptor = openSync(arena.path, 'r')

@@ -7,25 +7,25 @@ import type { SampleRequest } from '../feed/stream/slot.js'
 import { StreamPlan } from '../feed/stream/stream-plan.js'
 import { makePrefix } from './make-prefix.js'
 
-/** A run of the two seeds' methods to the letter: one reader, one sample at a time, asking only on a miss. */
+/** A literal run of the two seeds' methods: one reader, one sample at a time, requesting only on a miss. */
 export interface ConformanceOptions {
   readonly sampleCount: number
   readonly seed: number
   readonly epochs: number
   readonly nodeCount: number
-  /** Compute nodes; the trace is that of the first, which reads its share of each epoch. Default 1. */
+  /** Number of compute nodes; the trace is the first one's, which reads its part of each epoch. Default 1. */
   readonly world?: number
   readonly k: number
-  /** Bytes of the prefetch space (seed 000). */
+  /** Size of the prefetch space (seed 000), in bytes. */
   readonly arenaBytes: number
-  /** Samples of the prefix of S_next (seed 001); 0 leaves Cache_next out. */
+  /** Samples in the prefix of S_next (seed 001); 0 leaves Cache_next out. */
   readonly prefixCount: number
-  /** Bytes of a sample. */
+  /** Size of a sample, in bytes. */
   readonly lengthOf: (sample: number) => number
   readonly threshold: number
 }
 
-/** One line per thing that happens, for comparison with the reference models. */
+/** One line per event, for comparison with the reference models. */
 export function traceConformance(options: ConformanceOptions): string[] {
   const { sampleCount, seed, epochs, nodeCount, lengthOf } = options
   const trace: string[] = []
@@ -34,7 +34,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
     0,
   )
   const space: ArenaSpace = new ArenaSpace({
-    totalBytes: options.arenaBytes + 2 * totalLength, // the top end (Cache_next, delivery) is a space of its own
+    totalBytes: options.arenaBytes + 2 * totalLength, // the top end (Cache_next, delivery) is a separate space
     eviction: 'patent',
     threshold: options.threshold,
     moveChunkBytes: Number.POSITIVE_INFINITY,

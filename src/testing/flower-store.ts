@@ -5,11 +5,11 @@ import { s3Dataset } from './world.js'
 export interface FlowerStore {
   readonly server: S3Server
   readonly bucket: string
-  /** How dsc.yaml names them: `flowers` (three objects) and `birds` (one). */
+  /** Their settings in dsc.yaml: `flowers` (three objects) and `birds` (one). */
   datasets(): Record<'flowers' | 'birds', ReturnType<typeof s3Dataset>>
 }
 
-/** Starts one; the caller closes its server. */
+/** Starts such a server; the caller closes it. */
 export async function startFlowerStore(): Promise<FlowerStore> {
   const server = await startS3Server()
   const bucket = await server.makeBucket()

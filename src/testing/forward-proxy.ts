@@ -1,15 +1,15 @@
 import http from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 
-/** A proxy as companies have them: passes plain requests on and makes tunnels, for those who know the password. */
+/** A typical company proxy: forwards plain requests and opens tunnels, for clients with the password. */
 export interface ForwardProxy {
   readonly port: number
-  /** Requests that were passed on, `GET http://…` and `CONNECT host:port`. */
+  /** Forwarded requests, `GET http://…` and `CONNECT host:port`. */
   readonly seen: readonly string[]
   close(): void
 }
 
-/** Starts a proxy on a free port of loopback; without `password` it is open to all. */
+/** Starts a proxy on a free port of loopback; without `password` it is open to everybody. */
 export async function startForwardProxy(password?: string): Promise<ForwardProxy> {
   const seen: string[] = []
   const sockets = new Set<Socket>()

@@ -10,10 +10,10 @@ import { openSqliteRecord } from '../records/sqlite/record-store.js'
 import { type HeldSource, openHeldSource } from './held-source.js'
 import { temporaryDirectory } from './temporary-directory.js'
 
-/** The dataset of a node that has one. */
+/** The dataset of a node with one. */
 export const DATA: Dataset = { name: 'data', source: 's3://bucket/data/', include: [], exclude: [] }
 
-/** Where a dataset comes from. */
+/** A dataset and its source. */
 export interface Origin {
   readonly dataset: Dataset
   readonly source: HeldSource
@@ -24,7 +24,7 @@ export function originOf(objects: Readonly<Record<string, string | Uint8Array>>,
   return { dataset, source: openHeldSource(objects) }
 }
 
-/** A node in this process whose datasets come from these origins, and gateways of it. Without room, bytes are passed through. */
+/** An in-process node with datasets from these origins, and its gateways. Without room, bytes are passed through. */
 export async function openGatewayNode(
   t: TestContext,
   origins: readonly Origin[],
@@ -49,7 +49,7 @@ export async function openGatewayNode(
     measureDisk: async () => ({ capacityBytes, freeBytes: capacityBytes, inodesTotal: 1e9, inodesFree: 1e9 }),
     listSlurmJobs: async () => new Set(),
   }
-  /** Stages a dataset; `root`: by which the cache's root is called. */
+  /** Stages a dataset; `root`: the path to use for the cache's root. */
   const prepare = async (dataset: Dataset, calledRoot = root) => {
     const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const
     const request = { dataset, isRefresh: false, mayWait: true, lease }
@@ -74,7 +74,7 @@ export async function openGatewayNode(
     }
     return { port: gateway.port, read, list }
   }
-  /** Names of the datasets that have a copy, or are getting one. */
+  /** Names of the datasets that have a copy, or a download. */
   const staged = async () => (await record.listCopies({}, Date.now())).map((copy) => copy.dataset)
   return { directory, root, prepare, open, staged, notes }
 }

@@ -5,14 +5,14 @@ import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import type { World } from './world.js'
 
-/** Keys for a store that takes any. */
+/** Keys for a server that accepts any. */
 export const STORE_KEYS = {
   AWS_ACCESS_KEY_ID: 'x',
   AWS_SECRET_ACCESS_KEY: 'x',
   AWS_EC2_METADATA_DISABLED: 'true',
 }
 
-/** What is asked beside a path; `agent`: keeps its connections, without it each request has its own. */
+/** Options of a request; `agent` keeps its connections, without it each request has its own. */
 export interface Asked {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -20,8 +20,8 @@ export interface Asked {
 }
 
 /**
- * An agent with a gateway, and what reads through it. `words`: of `dsc agent`; `isTold`: its notes come on standard
- * error.
+ * An agent with a gateway, and functions that read through it. `words`: of `dsc agent`; `isTold`: it prints notes to
+ * standard error.
  */
 export async function startGateway(
   world: World,
@@ -44,12 +44,12 @@ export async function startGateway(
     const [response] = (await once(asking, 'response')) as [IncomingMessage]
     return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
   }
-  /** Memory of the agent, bytes. */
+  /** Memory of the agent, in bytes. */
   const memory = () => {
     const status = readFileSync(`/proc/${agent.process.pid}/status`, 'utf8')
     return 1024 * Number(/VmRSS:\s+(\d+)/.exec(status)![1])
   }
-  /** Sum over the series of a metric whose labels match. */
+  /** Sum over a metric's series with matching labels. */
   const metric = async (name: string, labels = '') => {
     const [response] = (await once(get(`${url}/metrics`, { agent: false }), 'response')) as [IncomingMessage]
     const lines = (await buffer(response)).toString().split('\n')

@@ -1,15 +1,15 @@
 import { type MemorySource, openMemorySource } from './memory-source.js'
 
-/** A source in memory whose answers can be held back. */
+/** A source in memory that can delay its answers. */
 export interface HeldSource extends MemorySource {
-  /** Keeps whoever fetches the object waiting, until the returned function is called. */
+  /** Blocks every fetch of the object until the returned function is called. */
   hold(key: string): () => void
-  /** Keeps listings from now on waiting, until the returned function is called. */
+  /** Blocks listings from now on, until the returned function is called. */
   holdListing(): () => void
-  /** How often an object was asked for. */
+  /** How many times an object was requested. */
   fetches(key: string): number
   listings(): number
-  /** Lets everybody go. */
+  /** Releases everything blocked. */
   release(): void
 }
 

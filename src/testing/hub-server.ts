@@ -5,46 +5,47 @@ import type { AddressInfo } from 'node:net'
 type Files = ReadonlyMap<string, Buffer>
 
 interface Repository {
-  /** By commit. */
+  /** Keyed by commit. */
   readonly commits: Map<string, Files>
   /** Commit by branch or tag. */
   readonly revisions: Map<string, string>
   isGated: boolean
-  /** Only this token sees it. */
+  /** The only token with access. */
   token: string | undefined
 }
 
-/** What a hub's server can be made to do. */
+/** Controls of a hub's server. */
 export interface HubServer {
   /** `http://127.0.0.1:port`. */
   readonly endpoint: string
-  /** Makes a commit of these files, and the branch point to it; returns the commit. `name`: `models/org/name`. */
+  /** Commits these files and points the branch to the commit; returns the commit. `name`: `models/org/name`. */
   commit(
     name: string,
     files: Readonly<Record<string, string | Uint8Array>>,
     options?: { readonly branch?: string; readonly keeps?: boolean },
   ): string
   protect(name: string, by: { readonly isGated?: boolean; readonly token?: string }): void
-  /** Called with each request before it is answered; true: it has answered itself. */
+  /** Called with each request before the answer; true: it has sent the answer itself. */
   onRequest: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
-  /** Signed URLs given out so far are refused from now on. */
+  /** Refuses all signed URLs issued so far. */
   expireSignedUrls(): void
-  /** Method and path of each request so far. */
+  /** Method and path of every request so far. */
   readonly requests: string[]
-  /** Headers that the server of large files has seen. */
+  /** Headers received by the server of large files. */
   readonly storeHeaders: IncomingMessage['headers'][]
-  /** Bytes of files sent so far. */
+  /** File bytes sent so far. */
   sentBytes: number
   close(): Promise<void>
 }
 
 const PAGE_ENTRIES = 50
-/** Files that a hub keeps beside the repository: by their names, as `.gitattributes` of new repositories says. */
+/** Files that a hub stores outside the repository, by name, as in `.gitattributes` of new repositories. */
 const LARGE = /\.(safetensors|bin|parquet|tar|zip|gz|zst|npy|onnx|pt)$/
 
 /**
- * A hub with what its clients use of the public API, after huggingface_hub 1.x (`hf_api.py`, `file_download.py`): listing,
- * information, `resolve` with redirects to another origin for large files, gated and private repositories.
+ * A hub with the part of the public API that its clients use, after huggingface_hub 1.x (`hf_api.py`,
+ * `file_download.py`): listing, information, `resolve` with redirects to another origin for large files, gated and
+ * private repositories.
  */
 export async function startHubServer(): Promise<HubServer> {
   const repositories = new Map<string, Repository>()
@@ -262,7 +263,7 @@ function describe(path: string, body: Buffer): unknown {
   return { ...entry, oid: gitName(Buffer.from(oid)), lfs: { oid, size: body.length, pointerSize: 130 } }
 }
 
-/** Digests of large bodies are asked for once per part; Node takes less than 2 GiB at once. */
+/** Each part needs the digest of its large body; Node hashes less than 2 GiB at once. */
 const digests = new WeakMap<Buffer, string>()
 
 function sha256Of(body: Buffer): string {

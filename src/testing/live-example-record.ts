@@ -1,5 +1,5 @@
-// A program for the terminal test and for looking: fills the record at argv[2] with argv[3] copies on argv[4]
-// nodes and argv[5] downloads, then moves the downloads on until it is stopped (at once with a 6th argument).
+// A program for the terminal test and for manual use: fills the record at argv[2] with argv[3] copies on argv[4] nodes
+// and argv[5] downloads, then advances the downloads until it is stopped (at once with a 6th argument).
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
 import { advanceStagings, fillRecord } from './example-record.js'

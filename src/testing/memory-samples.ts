@@ -32,7 +32,7 @@ interface MemoryNodes {
   readonly seed: number
 }
 
-/** A feed over storage nodes inside the process. */
+/** A feed over in-process storage nodes. */
 export function openMemoryEngine(table: SampleTable, settings: FeedSettings, nodes: MemoryNodes): FeedEngine {
   const makeSource: SampleSupply['makeSource'] = ({ arenaFile }) =>
     createMemorySource({ table, arenaFd: arenaFile.fd, ...nodes })
@@ -40,8 +40,8 @@ export function openMemoryEngine(table: SampleTable, settings: FeedSettings, nod
 }
 
 /**
- * `nodeCount` storage nodes inside the process, whose answers come in an order of their own: after a pause of up to
- * `slownessMs` that `seed` determines, the samples of a request in reverse.
+ * `nodeCount` in-process storage nodes that answer in their own order: the samples of a request in reverse, after a
+ * pause of up to `slownessMs` determined by `seed`.
  */
 function createMemorySource(
   options: MemoryNodes & { readonly table: SampleTable; readonly arenaFd: number },

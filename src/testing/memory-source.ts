@@ -6,12 +6,12 @@ import type { Fetcher, ListedObject, Source } from '../sources/source.js'
 const PAGE_OBJECTS = 1000
 const FACTS: ObjectFacts = { checksums: [], uploadPartBytes: null, isEtagMd5: true }
 
-/** A source in memory, also for keys and numbers of objects that no server would take in a test. */
+/** A source in memory, also for keys and object counts that no server would accept in a test. */
 export interface MemorySource extends Source {
   readonly objects: Map<string, Buffer>
 }
 
-/** Opens a source that holds `objects`; they may be changed while it is open. */
+/** Opens a source with `objects`; they may change while it is open. */
 export function openMemorySource(objects: Readonly<Record<string, string | Uint8Array>>): MemorySource {
   const held = new Map(Object.entries(objects).map(([key, body]) => [key, Buffer.from(body)]))
   return {

@@ -19,7 +19,7 @@ import type {
 } from '../records/contract/record-requests.js'
 import { holderKey, isMatch, isSameHolder, isUnderWay, NaiveRows } from './naive-rows.js'
 
-/** Ids that the real record made up; the naive one takes them over. */
+/** Ids that the real record generated; the naive one reuses them. */
 export interface MadeIds {
   readonly copyId: string
   readonly leaseId: string
@@ -27,8 +27,8 @@ export interface MadeIds {
 }
 
 /**
- * What the port of the record means, in loops over two arrays: no indexes, no transactions, no SQL. The real
- * adapters are compared with it step by step.
+ * The meaning of the record port, in loops over two arrays: no indexes, no transactions, no SQL. Tests compare the real
+ * adapters with it step by step.
  */
 export class NaiveRecord extends NaiveRows {
   leaseReady(request: UseRequest, nowMs: number, newId: string) {

@@ -3,7 +3,7 @@ import type { Copy, CopyUse } from '../model/copy.js'
 import { isLeaseLive, type Lease, type LeaseRequest, type PlacedLease } from '../model/lease.js'
 import type { CopyFilter } from '../records/contract/record-requests.js'
 
-/** The copies and leases of a record in two arrays, and what a single change does to both. */
+/** The copies and leases of a record in two arrays, and the effect of a single change on both. */
 export class NaiveRows {
   copies: Copy[] = []
   leases: Lease[] = []
@@ -84,12 +84,12 @@ export class NaiveRows {
   }
 }
 
-/** Tells the leases of one copy apart: no two of them are equal in this. */
+/** Distinguishes the leases of one copy: it differs for every two of them. */
 export function holderKey(lease: Pick<Lease, 'purpose' | 'task' | 'holder'>): string {
   return JSON.stringify([lease.purpose, lease.task, lease.holder])
 }
 
-/** Whether two leases are one: the same holder of the same copy. */
+/** Whether two leases are the same: the same holder of the same copy. */
 export function isSameHolder(
   a: Pick<Lease, 'copyId' | 'purpose' | 'task' | 'holder'>,
   b: Pick<Lease, 'copyId' | 'purpose' | 'task' | 'holder'>,
@@ -102,7 +102,7 @@ export function isUnderWay(copy: Copy): boolean {
   return copy.state === 'reserved' || copy.state === 'staging'
 }
 
-/** Whether the filter lets the copy through. */
+/** Whether the copy matches the filter. */
 export function isMatch(copy: Copy, filter: CopyFilter): boolean {
   return (
     (filter.dataset ?? copy.dataset) === copy.dataset &&

@@ -2,32 +2,32 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Daemons lie in sbin, which Debian keeps off users' PATH. */
+/** Daemons are in sbin, which Debian leaves out of users' PATH. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin']
 
 /**
- * Why a test that starts `program` is skipped, for node:test's `skip`: its Debian package is not installed. False where
- * the program is there. Give a path for a program that the test starts by its path.
+ * Why a test that starts `program` is skipped, for node:test's `skip`: its Debian package is not installed. False if
+ * the program exists. Give a path for a program that the test starts by its path.
  */
 export function needs(program: string, debianPackage: string): string | false {
   return needsThat(() => isInstalled(program), `${program} (Debian: apt-get install ${debianPackage})`)
 }
 
 /**
- * Why a test is skipped where `isThere` is false. `DSC_TEST_COMPLETE` says that everything is there, as .ci/run does
- * after it has installed all packages: no test is skipped then, and one whose program is missing fails.
+ * Why a test is skipped if `isThere` returns false. `DSC_TEST_COMPLETE` asserts that everything is installed, as
+ * .ci/run does after installing all packages: then no test is skipped, and one with a missing program fails.
  */
 export function needsThat(isThere: () => boolean, what: string): string | false {
   return !process.env.DSC_TEST_COMPLETE && !isThere() && `needs ${what}`
 }
 
-/** Why a test that runs a program at a terminal is skipped, or false. `script` is in every Debian. */
+/** Why a test that runs a program at a terminal is skipped, or false. Every Debian has `script`. */
 export function needsTerminal(): string | false {
   const words = ['-qec', 'true', '/dev/null']
   return needsThat(() => spawnSync('script', words, { stdio: 'ignore' }).status === 0, 'script and /dev/pts')
 }
 
-/** Why a test that only root can run is skipped, or false; whether one is root is never a missing program. */
+/** Why a test that only root can run is skipped, or false; not being root never counts as a missing program. */
 export const needsRoot: string | false = process.getuid?.() !== 0 && 'needs root'
 
 function isInstalled(program: string): boolean {

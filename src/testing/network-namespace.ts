@@ -6,28 +6,28 @@ import { needs, needsRoot } from './needs.js'
 
 const run = promisify(execFile)
 
-/** A host of its own as far as the network goes, joined to the others by a bridge. */
+/** A separate host as far as the network is concerned, connected to the others by a bridge. */
 export interface NetworkHost {
   readonly address: string
-  /** Words to put before a command that should run there. */
+  /** Words to put before a command to run it on the host. */
   readonly enter: readonly string[]
-  /** Pulls its cable: nothing is refused, nothing answers, on no connection. Undone by `plug`. */
+  /** Pulls its cable: on every connection, nothing is refused and nothing answers. `plug` undoes it. */
   unplug(): Promise<void>
   plug(): Promise<void>
-  /** Lets its cable carry so many megabits a second each way, from now on. */
+  /** Limits its cable from now on to this many megabits per second each way. */
   shape(megabits: number): Promise<void>
 }
 
-/** A bridge in this machine's own network and hosts behind it. */
+/** A bridge in this machine's own network, and the hosts behind it. */
 export interface TestNetwork {
   readonly hosts: readonly NetworkHost[]
-  /** Where the hosts reach what listens on a port of this machine's loopback address. */
+  /** The address at which the hosts reach a port of this machine's loopback address. */
   relay(port: number): Promise<{ readonly host: string; readonly port: number }>
-  /** Makes two hosts lose each other: what they send arrives nowhere. All others still reach both. */
+  /** Disconnects two hosts: what one sends never reaches the other. All others still reach both. */
   cut(one: NetworkHost, other: NetworkHost): Promise<void>
 }
 
-/** A hardware address that no link has: frames to it are dropped without a word. */
+/** A hardware address without a link: frames to it are dropped silently. */
 const NOBODY = '02:00:00:00:00:01'
 
 /** Why tests that make network namespaces are skipped, or false. */
@@ -44,12 +44,12 @@ export function whyNoNamespaces(): string | false {
   }
 }
 
-/** Networks that this process has made. */
+/** Number of networks that this process has made. */
 let made = 0
 
-/** Makes `count` hosts (1 to 200) in a network of their own, removed with the test. */
+/** Makes `count` hosts (1 to 200) in their own network, removed with the test. */
 export async function makeNetwork(context: Pick<TestContext, 'after'>, count: number): Promise<TestNetwork> {
-  // Names of links have 15 characters at most. A deleted link may linger, so each network has names of its own.
+  // Link names have 15 characters at most. A deleted link may linger, so each network has its own names.
   made += 1
   const number = (process.pid + 7919 * made) & 0xffff
   const id = `${process.pid.toString(36)}${made}`
@@ -80,7 +80,7 @@ export async function makeNetwork(context: Pick<TestContext, 'after'>, count: nu
       unplug: async () => void (await ip('link', 'set', cable, 'down')),
       plug: async () => void (await ip('link', 'set', cable, 'up')),
       async shape(megabits) {
-        // The burst holds a whole packet of the kernel's own, which are longer than those of a wire.
+        // The burst holds a whole packet of the kernel, which is longer than one on a wire.
         const limit = ['root', 'tbf', 'rate', `${megabits}mbit`, 'burst', '128kb', 'latency', '50ms']
         await run('tc', ['qdisc', 'replace', 'dev', cable, ...limit])
         await run('tc', ['-n', space, 'qdisc', 'replace', 'dev', 'eth0', ...limit])
@@ -102,14 +102,14 @@ export async function makeNetwork(context: Pick<TestContext, 'after'>, count: nu
   }
 }
 
-/** Of the host with this number from 1; made here, so that it is no vendor's. */
+/** The locally administered address of the host with this number, from 1. */
 function hardwareAddress(index: number): string {
   return `02:00:00:00:01:${index.toString(16).padStart(2, '0')}`
 }
 
 /**
- * Tells a host the hardware addresses of all. One table of the kernel's, of 1,024 entries by default, has what all
- * namespaces together have to ask for: 32 hosts that meet each other fill it, and cannot connect to some any more.
+ * Gives a host the hardware addresses of all others. All namespaces share one kernel table for lookups, of 1,024
+ * entries by default: 32 hosts that meet each other fill it, and then fail to connect to some.
  */
 function introduce(host: NetworkHost, all: readonly NetworkHost[]): void {
   const lines = all.map(

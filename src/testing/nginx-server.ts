@@ -13,13 +13,16 @@ const PATH = `${process.env.PATH}:/usr/sbin`
 export interface NginxServer {
   /** `http://127.0.0.1:port`. */
   readonly origin: string
-  /** What it serves: `plain/` without ranges and etags, `secret/` to nobody, all else as nginx does by itself. */
+  /**
+   * The folder it serves: `plain/` without ranges and etags, `secret/` to nobody, everything else with nginx's
+   * defaults.
+   */
   readonly folder: string
 }
 
 /**
- * Starts nginx on a folder of its own, until the test ends. `/signed/PATH` leads to `/PATH?signature=…`, another one each
- * time.
+ * Starts nginx on its own folder, until the test ends. `/signed/PATH` redirects to `/PATH?signature=…`, with a new
+ * signature each time.
  */
 export async function startNginx(context: Pick<TestContext, 'after'>): Promise<NginxServer> {
   const own = await temporaryDirectory(context)

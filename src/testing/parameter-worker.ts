@@ -1,6 +1,6 @@
-// A worker of the kill tests: node parameter-worker.js <url> <rank> <steps> <sync|free>. Trains a toy model whose gradient is
-// a pure function of (parameters, rank, step), so that any number of restarts must end in the same parameters.
-// Prints one JSON line per event; the test reads them.
+// A worker of the kill tests: node parameter-worker.js <url> <rank> <steps> <sync|free>. Trains a toy model whose
+// gradient is a pure function of (parameters, rank, step), so that any number of restarts must end in the same
+// parameters. Prints one JSON line per event, for the test.
 import { openParameterClient } from '../memory/params/parameter-client.js'
 import { makeGradient, TOY_SLOTS, TOY_VALUES } from './toy-model.js'
 
@@ -43,7 +43,7 @@ async function trainFreely(): Promise<void> {
   version = await client.pull()
 }
 
-/** Every third push is sent twice, as after a lost answer. */
+/** Sends every third push twice, as after a lost answer. */
 async function pushMaybeTwice(step: number): Promise<string> {
   const gradient = makeGradient(values, rank, step)
   const { state } = await client.push(gradient, step)

@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Files as pyarrow and Hugging Face's datasets write them (scripts/make-parquet-fixtures.py), with rows.json. */
+/** Files written by pyarrow and Hugging Face's datasets (scripts/make-parquet-fixtures.py), with rows.json. */
 export const PARQUET_FIXTURES = fileURLToPath(new URL('../../fixtures/parquet', import.meta.url))
 
 /** Copies fixtures into a folder: path in it → name of the fixture. */
@@ -13,7 +13,7 @@ export function copyParquet(folder: string, files: Readonly<Record<string, strin
   }
 }
 
-/** A file whose levels say that a value is repeated two thousand million times. */
+/** A file whose levels claim that a value is repeated two billion times. */
 export function runningOnParquet(): Buffer {
   const bytes = readFileSync(join(PARQUET_FIXTURES, 'v2.parquet'))
   bytes[2930] = 204

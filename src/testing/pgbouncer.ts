@@ -11,8 +11,8 @@ const PATH = `${process.env.PATH}:/usr/sbin`
 const NOBODY = 65_534
 
 /**
- * Starts the real PgBouncer before a server, in transaction mode with few connections of its own. Returns what makes
- * the URL of a database lead through it.
+ * Starts the real PgBouncer in front of a server, in transaction mode with few connections. Returns a function that
+ * routes a database's URL through it.
  */
 export async function startPgBouncer(
   context: Pick<TestContext, 'after'>,

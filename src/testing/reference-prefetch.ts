@@ -8,13 +8,13 @@ interface Entry {
   start: number
 }
 
-/** Seed 000 as its claims read, with nothing shared with the feed but the shuffle. The feed's trace must equal it. */
+/** Seed 000 literally from its claims, sharing only the shuffle with the feed. The feed's trace must equal it. */
 export function traceReferencePrefetch(options: ConformanceOptions): string[] {
   const { sampleCount, nodeCount, k, arenaBytes, lengthOf, threshold } = options
   const trace: string[] = []
   let entries: Entry[] = []
   let used = 0
-  /** From the start to the current position: hit runs go together, unhit runs move to the front together. */
+  /** From the start to the current position: removes hit runs together, moves unhit runs to the front together. */
   const evict = () => {
     const kept: Entry[] = []
     let to = 0

@@ -12,21 +12,21 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 
-/** A real S3 server for tests: s3rver in this process, or the one that DSC_TEST_S3_ENDPOINT names. */
+/** A real S3 server for tests: s3rver in this process, or the one in DSC_TEST_S3_ENDPOINT. */
 export interface S3Server {
   /** `http://127.0.0.1:port`. */
   readonly endpoint: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** AWS_… variables that make the credential chain find this server's keys and no others. */
+  /** AWS_… variables that make the credential chain find only this server's keys. */
   readonly environment: Readonly<Record<string, string>>
   readonly client: S3Client
-  /** Whether this is s3rver, which lists in no order and does not know If-Match or checksums. */
+  /** Whether this is s3rver, which lists unsorted and lacks If-Match and checksums. */
   readonly isS3rver: boolean
-  /** Makes a bucket with a name of its own and returns the name. */
+  /** Makes a bucket with a unique name and returns the name. */
   makeBucket(): Promise<string>
   putObject(bucket: string, key: string, body: string | Uint8Array): Promise<void>
-  /** Uploads in parts of `partBytes` (5 MiB or more, but for the last). */
+  /** Uploads in parts of `partBytes` (5 MiB or more, except the last). */
   putInParts(bucket: string, key: string, body: Buffer, partBytes: number): Promise<void>
   /** Uploads a file in parts of `partBytes`. */
   putFileInParts(bucket: string, key: string, path: string, partBytes: number): Promise<void>
@@ -53,7 +53,7 @@ export async function startS3Server(): Promise<S3Server> {
     region: 'us-east-1',
     forcePathStyle: true,
     credentials: { accessKeyId, secretAccessKey },
-    // s3rver does not know the trailing checksums that the SDK sends by default.
+    // s3rver lacks the trailing checksums that the SDK sends by default.
     requestChecksumCalculation: 'WHEN_REQUIRED',
   })
   return {
@@ -121,7 +121,7 @@ async function startS3rver(): Promise<{ endpoint: string; close(): Promise<void>
     default: new (options: object) => S3rver
   }
   const directory = await mkdtemp(join(tmpdir(), 'dsc-s3rver-'))
-  // It signs buckets without the final slash that the SDK sends; other servers in `test:s3` do check signatures.
+  // It signs buckets without the SDK's final slash; other servers in `test:s3` do check signatures.
   const server = new S3rver({
     port: 0,
     address: '127.0.0.1',

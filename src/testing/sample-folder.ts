@@ -6,21 +6,21 @@ import type { TestContext } from 'node:test'
 import type { FeedEngine } from '../feed/engine/feed-engine.js'
 import type { LeasedBatch } from '../feed/stream/leased-batch.js'
 
-/** A folder for one test, removed after it. */
+/** A folder for one test, removed at its end. */
 export function makeTestFolder(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'dsc-feed-test-'))
   context.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** The bytes of sample `id` of `length` bytes: each tells its id and its place. */
+/** The bytes of sample `id`, `length` of them: each encodes the id and its own position. */
 export function sampleBytes(id: number, length: number): Buffer {
   const bytes = Buffer.alloc(length)
   for (let i = 0; i < length; i++) bytes[i] = (id * 131 + i * 7 + (i >> 8)) & 0xff
   return bytes
 }
 
-/** Writes `count` samples named so that byte order is id order; lengths as `lengthOf` says. */
+/** Writes `count` samples named so that byte order is id order, with lengths from `lengthOf`. */
 export function writeSamples(root: string, count: number, lengthOf: (id: number) => number): void {
   for (let id = 0; id < count; id++) {
     const path = join(root, `${String(id).padStart(6, '0')}.bin`)
@@ -29,7 +29,7 @@ export function writeSamples(root: string, count: number, lengthOf: (id: number)
   }
 }
 
-/** The ids of a batch, every byte of whose samples has been compared with `sampleBytes`. */
+/** The ids of a batch, after comparing every byte of its samples with `sampleBytes`. */
 export function verifiedIds(
   engine: FeedEngine,
   batch: LeasedBatch,

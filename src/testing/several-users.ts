@@ -16,7 +16,9 @@ export const GROUP = 64_000
 export const ADA: Owner = { uid: 64_001, gid: GROUP }
 export const BOB: Owner = { uid: 64_002, gid: GROUP }
 
-/** Why tests with several users cannot run, or false. Where another user cannot run dsc at all they would show nothing. */
+/**
+ * Why tests with several users cannot run, or false. If another user cannot run dsc at all, they would prove nothing.
+ */
 export function findObstacle(): string | false {
   if (needsRoot) return needsRoot
   const [program, ...words] = [...DSC, '--version']
@@ -24,7 +26,9 @@ export function findObstacle(): string | false {
   return tried.status !== 0 && `another user cannot run ${DSC.join(' ')}: ${tried.error ?? tried.stderr}`
 }
 
-/** A cache root of the group with this mode, beside the world's own, and a way to run dsc on it as somebody. */
+/**
+ * Makes a cache root of the group with this mode, beside the world's own, and a function that runs dsc on it as a user.
+ */
 export function makeSharedRoot(world: World, mode: number) {
   chmodSync(world.directory, 0o755)
   const root = join(world.directory, 'shared')

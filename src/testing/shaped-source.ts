@@ -2,18 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
 
 interface ShapeOptions {
-  /** Nodes that share the samples; each holds all of them. */
+  /** Nodes that share the samples; each has all of them. */
   readonly nodes: number
-  /** What a request takes before its first byte, however many are under way, ms. */
+  /** Time before a request's first byte, regardless of concurrent requests, ms. */
   readonly fixedMs: number
-  /** What each node sends, shared by its requests. */
+  /** Rate of each node, shared by its requests. */
   readonly bytesPerMs: number
 }
 
-/** Samples that a node sends at a time: timers are no finer than 1 ms. */
+/** Length of the slices in which a node sends, ms: timers are no finer than 1 ms. */
 const SLICE_MS = 2
 
-/** A source on this machine, answered as by `nodes` far ones: requests wait side by side and are sent one after the other. */
+/**
+ * A local source that answers like `nodes` remote ones: requests wait concurrently and are sent one after the other.
+ */
 export function shapedSource(
   source: SampleSource,
   { nodes, fixedMs, bytesPerMs }: ShapeOptions,

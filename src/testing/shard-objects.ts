@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { sampleBytes } from './sample-folder.js'
 
 /**
- * Tar shards of a store, `flowers/train/<number>.tar`, with a file beside them. Sample `id` is in shard ⌊id / inShard⌋;
- * `isPaired`: each has a second member.
+ * Tar shards of a source, `flowers/train/<number>.tar`, with a file beside them. Sample `id` is in shard ⌊id /
+ * inShard⌋; `isPaired`: each has a second member.
  */
 export function makeShardObjects(options: {
   readonly shards: number

@@ -16,13 +16,13 @@ export interface SlurmCluster {
   /** Submits a script and returns the job's id. */
   submit(script: string, ...options: readonly string[]): Promise<string>
   run(command: string, ...words: readonly string[]): Promise<string>
-  /** What the job wrote. */
+  /** The output of the job. */
   output(jobId: string): Promise<string>
-  /** State of a job as scontrol says (`RUNNING`, `COMPLETED`, …); undefined when Slurm has forgotten it. */
+  /** State of a job according to scontrol (`RUNNING`, `COMPLETED`, …); undefined after Slurm has forgotten it. */
   state(jobId: string): Promise<string | undefined>
-  /** Environment that makes squeue ask this Slurm. */
+  /** Environment that points squeue to this Slurm. */
   readonly environment: Readonly<Record<string, string>>
-  /** Power is cut: slurmd and every process of its jobs die at once. */
+  /** Simulates a power failure: slurmd and every process of its jobs die at once. */
   killNode(): Promise<void>
 }
 
@@ -34,10 +34,10 @@ export const whyNoSlurm: string | false =
   needs('slurmd', 'slurmd') ||
   needs('squeue', 'slurm-client')
 
-/** Slurm's name of this machine. */
+/** Slurm's name for this machine. */
 export const SLURM_NODE = hostname().split('.')[0]!
 
-/** Starts Slurm in `directory`, its one node without features. `settings` are the shell settings that prolog and epilog read. */
+/** Starts Slurm in `directory`, with one node without features. `settings` are shell settings for prolog and epilog. */
 export async function startSlurm(
   context: Pick<TestContext, 'after'>,
   directory: string,
@@ -156,7 +156,7 @@ PartitionName=main Nodes=${host} Default=YES MaxTime=INFINITE State=UP
         try {
           process.kill(Number(pid), 'SIGKILL')
         } catch {
-          // It has ended already.
+          // It has already ended.
         }
       }
     },

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { needsRoot } from './needs.js'
 
-/** Why a test that needs a disk of its own is skipped, or false: only root may mount one, and not in every container. */
+/** Why a test that needs its own disk is skipped, or false: only root may mount one, and not in every container. */
 export const whyNoSmallDisk: string | false = needsRoot || (!mayMount() && 'needs leave to mount')
 
 function mayMount(): boolean {
@@ -19,7 +19,7 @@ function mayMount(): boolean {
 export async function mountSmallDisk(
   context: Pick<TestContext, 'after'>,
   sizeBytes: number,
-  inodes = 0, // as many as there is memory for
+  inodes = 0, // as many as fit into memory
 ): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'dsc-disk-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes},nr_inodes=${inodes}`, 'tmpfs', path])
@@ -30,10 +30,13 @@ export async function mountSmallDisk(
   return path
 }
 
-/** Percent of the disk that ext4 keeps for root unless told otherwise. */
+/** Percentage of the disk that ext4 reserves for root by default. */
 const ROOT_SHARE = 5
 
-/** As `mountSmallDisk`, but ext4 in a file: blocks, inodes and shared memory behave as on a disk. No share is kept for root. */
+/**
+ * Like `mountSmallDisk`, but ext4 in a file: blocks, inodes and shared memory behave as on a disk. Reserves nothing for
+ * root.
+ */
 export function mountSmallExt4(
   context: Pick<TestContext, 'after'>,
   sizeBytes: number,
@@ -42,7 +45,7 @@ export function mountSmallExt4(
   return mountExt4(context, { sizeBytes, inodes, rootShare: 0 })
 }
 
-/** As `mountSmallExt4`, with the share that is kept for root. */
+/** Like `mountSmallExt4`, with root's reserve. */
 export function mountExt4WithRootShare(
   context: Pick<TestContext, 'after'>,
   sizeBytes: number,
@@ -60,13 +63,13 @@ function mountExt4(
   return mountImage(context, sizeBytes, make)
 }
 
-/** Why a test that needs file systems whose files can share blocks is skipped, or false. */
+/** Why a test that needs file systems with shared blocks is skipped, or false. */
 export function whyNoReflinks(command: string): string | false {
   if (whyNoSmallDisk) return whyNoSmallDisk
   return spawnSync(command, ['-V']).error === undefined ? false : `${command} is not installed`
 }
 
-/** XFS takes no less, bytes; the image is sparse. */
+/** Minimum size of an XFS, in bytes; the image is sparse. */
 const LEAST_XFS_BYTES = 300 * 2 ** 20
 
 /** Mounts a file system whose files can share blocks, until the test ends. */
@@ -95,7 +98,7 @@ async function mountImage(
   return path
 }
 
-/** Fills the file system to its last block, root's share too. */
+/** Fills the file system to its last block, including root's reserve. */
 export function fillBlocks(folder: string): void {
   for (const bytes of [1 << 20, 4096, 512]) {
     try {
@@ -107,7 +110,7 @@ export function fillBlocks(folder: string): void {
   }
 }
 
-/** Fills the file system until this user gets no block; root's share stays free. */
+/** Fills the file system until this user gets no block; root's reserve stays free. */
 export function fillBlocksAs(folder: string, owner: { readonly uid: number; readonly gid: number }): void {
   const space = join(folder, `fill-by-${owner.uid}`)
   mkdirSync(space, { recursive: true })
@@ -117,7 +120,7 @@ export function fillBlocksAs(folder: string, owner: { readonly uid: number; read
   execFileSync('sh', ['-c', script, space], owner)
 }
 
-/** Takes all inodes of the file system, one of them for a folder. */
+/** Uses all inodes of the file system, one of them for a folder. */
 export function fillInodes(folder: string): void {
   try {
     for (let index = 0; ; index++) writeFileSync(join(folder, `inode-${index}`), '')

@@ -7,11 +7,11 @@ import type { Source } from '../sources/source.js'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.js'
 import { type S3Server, startS3Server } from './s3-server.js'
 
-/** An S3 server behind a proxy that can spoil requests, and a folder to stage into. */
+/** An S3 server behind a proxy that can inject faults, and a folder to stage into. */
 export interface SourceBench {
   readonly server: S3Server
   readonly proxy: FaultProxy
-  /** A new bucket with these objects under `data/`, seen through the proxy. */
+  /** A new bucket with these objects under `data/`, accessed through the proxy. */
   makeSource(
     objects: Readonly<Record<string, string | Uint8Array>>,
     rest?: Partial<Dataset>,
@@ -27,7 +27,7 @@ export interface BenchSource {
   readonly source: Source
 }
 
-/** Sets up a bench; the process's AWS environment is that of its server from then on. */
+/** Sets up a bench; from then on, the process's AWS environment is that of its server. */
 export async function startSourceBench(): Promise<SourceBench> {
   const server = await startS3Server()
   Object.assign(process.env, server.environment)

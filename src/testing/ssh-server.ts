@@ -8,7 +8,7 @@ import { findFreePort } from './free-port.js'
 import { temporaryDirectory } from './temporary-directory.js'
 import { waitFor } from './world.js'
 
-/** Runs an sshd of the test's own on loopback; `command` logs in with a key of its own and runs what follows. */
+/** Runs the test's own sshd on loopback; `command` logs in with its own key and runs the words after it. */
 export async function startSshServer(
   context: Pick<TestContext, 'after'>,
 ): Promise<{ readonly command: string }> {
@@ -35,7 +35,7 @@ export async function startSshServer(
       .join(''),
   )
   mkdirSync('/run/sshd', { recursive: true })
-  // As a daemon: a server that the test starts itself would have the test among the ancestors of what it runs.
+  // As a daemon: otherwise the test would be an ancestor of the commands that the server runs.
   execFileSync('/usr/sbin/sshd', ['-f', config])
   await waitFor('sshd', () => canConnect(port))
   const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'))

@@ -5,8 +5,8 @@ import type { Dataset } from '../model/dataset.js'
 import { openS3Source } from '../sources/s3/s3-source.js'
 
 /**
- * Run as a process of its own, to be killed or put on a small disk: lists and downloads the dataset in its first
- * argument (JSON). Prints one line of JSON: what was downloaded, or the code and message of the failure.
+ * A separate process, to be killed or put on a small disk: lists and downloads the dataset in its first argument
+ * (JSON). Prints one line of JSON: the downloads, or the code and message of the failure.
  */
 const { dataset, copyDirectory, concurrency } = JSON.parse(process.argv[2] ?? '') as {
   dataset: Dataset

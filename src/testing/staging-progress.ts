@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { World } from './world.js'
 
-/** The copy that is being staged, as the record says. */
+/** The copy being staged, according to the record. */
 export function findStaging(world: World): { copy_id: string; directory: string } | undefined {
   return world.query<{ copy_id: string; directory: string }>(
     `SELECT * FROM copies WHERE state = 'staging'`,
   )[0]
 }
 
-/** What the staging's manifest calls finished: files, parts, and the byte ranges of those parts. */
+/** The finished parts in the staging's manifest: files, parts, and the byte ranges of those parts. */
 export function finishedOf(world: World): { files: string[]; parts: number; ranges: Set<string> } {
   const staging = findStaging(world)
   if (staging === undefined) return { files: [], parts: 0, ranges: new Set() }

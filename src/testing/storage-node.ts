@@ -12,14 +12,14 @@ import { makeTestFolder, verifiedIds, writeSamples } from './sample-folder.js'
 export const COUNT = 300
 export const lengthOf = (id: number) => 2000 + ((id * 91) % 3000)
 
-/** A folder of `COUNT` samples of `lengthOf` bytes each, indexed. */
+/** An indexed folder of `COUNT` samples of `lengthOf` bytes each. */
 export async function makeFolder(context: TestContext): Promise<SampleFolder> {
   const folder = makeTestFolder(context)
   writeSamples(join(folder, 'samples'), COUNT, lengthOf)
   return indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
 }
 
-/** A storage node of this process that serves the folder until the test ends. */
+/** An in-process storage node that serves the folder until the test ends. */
 export async function serve(
   context: TestContext,
   folder: SampleFolder,
@@ -59,7 +59,7 @@ export async function readAll(
   return engine.source.counters()
 }
 
-/** A relay in front of `target` whose answers `change` may alter, and which come `delayMs` late. */
+/** A relay in front of `target`; `change` may alter its answers, which arrive `delayMs` late. */
 export function relay(
   context: TestContext,
   target: StorageServer,

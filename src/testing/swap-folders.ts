@@ -1,5 +1,5 @@
-// A program: a member of the cache's group who puts links in the place of its folders, over and over, until it is stopped by SIGTERM.
-// argv: what the links lead to, then the folders.
+// A program: a member of the cache's group who repeatedly replaces its folders by links, until it is stopped by
+// SIGTERM. argv: the target of the links, then the folders.
 import { renameSync, rmSync, symlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -14,7 +14,7 @@ function attempt(act: () => void): void {
   try {
     act()
   } catch {
-    // Moved or removed by dsc meanwhile.
+    // dsc has moved or removed it.
   }
 }
 

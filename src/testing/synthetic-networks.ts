@@ -1,6 +1,6 @@
 import type { SyntheticNode } from './synthetic-profile.js'
 
-/** Collects nodes of a network; every method returns the index of what it added. Sizes are fp32. */
+/** Builds the nodes of a network; every method returns the index of the node it added. Sizes are fp32. */
 export class Network {
   readonly nodes: SyntheticNode[] = []
 

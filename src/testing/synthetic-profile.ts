@@ -1,19 +1,19 @@
 import type { MemoryProfile, ProfiledLayer, ProfiledTensor, StepPlace } from '../memory/step/profile.js'
 
-/** One operation of a network whose shapes are known. */
+/** One operation of a network with known shapes. */
 export interface SyntheticNode {
   readonly name: string
-  /** Indices of earlier nodes; none: reads the batch. */
+  /** Indices of earlier nodes; empty: reads the batch. */
   readonly inputs: readonly number[]
   readonly outBytes: number
   readonly paramBytes: number
   readonly flops: number
-  /** What its backward reads: its inputs for the parameter gradient only, for both gradients, or not. */
+  /** Whether its backward reads its inputs: for the parameter gradient only, for both gradients, or not. */
   readonly savesInput: 'param' | 'both' | 'none'
   readonly savesOutput: boolean
 }
 
-/** The device a synthetic profile pretends to come from. */
+/** The simulated device of a synthetic profile. */
 export interface SyntheticDevice {
   readonly name: string
   readonly bytes: number
@@ -28,7 +28,7 @@ export interface SyntheticDevice {
   readonly copyRatio: number
 }
 
-/** A device of today's size, with a link of which each profile says how quick it is. */
+/** A device of today's size; each profile sets the speed of its link. */
 export const SYNTHETIC_DEVICE: Omit<SyntheticDevice, 'copyRatio'> = {
   name: 'simulated',
   bytes: 80 * 2 ** 30,
@@ -37,7 +37,7 @@ export const SYNTHETIC_DEVICE: Omit<SyntheticDevice, 'copyRatio'> = {
   copyLatencyUs: 10,
 }
 
-/** Makes a profile by arithmetic: for planning studies and tests, never for predicting a real machine. */
+/** Computes a profile arithmetically: for planning studies and tests, never for predicting a real machine. */
 export function buildProfile(
   model: string,
   nodes: readonly SyntheticNode[],

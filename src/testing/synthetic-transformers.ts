@@ -1,7 +1,7 @@
 import { Network } from './synthetic-networks.js'
 import type { SyntheticNode } from './synthetic-profile.js'
 
-/** Sizes of a transformer; `experts` of which each token takes two, 0 for a plain one. */
+/** Sizes of a transformer; `experts`, of which each token uses two, 0 for a plain one. */
 interface TransformerShape {
   readonly batch: number
   readonly context: number
@@ -33,7 +33,7 @@ export function llama(shape: TransformerShape): SyntheticNode[] {
   return net.nodes
 }
 
-/** Adds one gated feed-forward, or the experts with an even share of the rows each. */
+/** Adds one gated feed-forward, or the experts with an equal share of the rows each. */
 function addFeedForward(
   net: Network,
   at: string,

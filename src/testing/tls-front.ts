@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { createServer } from 'node:tls'
 
-/** Takes TLS on a free port of loopback and passes what is inside on to `target`, `http://host:port`. */
+/** Terminates TLS on a free port of loopback and forwards to `target`, `http://host:port`. */
 export async function startTlsFront(
   target: string,
   certificate: { readonly certFile: string; readonly keyFile: string },

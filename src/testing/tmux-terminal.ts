@@ -9,11 +9,11 @@ const run = promisify(execFile)
 export interface TmuxTerminal {
   /** Types text or presses keys by tmux's names (`Enter`, `C-c`, `PageDown`). */
   press(...keys: readonly string[]): Promise<void>
-  /** What the terminal shows, one string per row. */
+  /** The terminal's content, one string per row. */
   screen(): Promise<readonly string[]>
   /** The same with the escape sequences of colours and other looks. */
   styledScreen(): Promise<string>
-  /** Whether the program wants to hear of the mouse, with cells as numbers. */
+  /** Whether the program has enabled mouse reports, with cells as numbers. */
   hasMouse(): Promise<boolean>
   resize(columns: number, rows: number): Promise<void>
   /** Closes the terminal's window while the program in it runs. */

@@ -27,7 +27,7 @@ export function makeGradient(values: Float32Array, rank: number, step: number): 
   return Float32Array.from(values, (value, at) => value - Math.fround(Math.cos(at + 7 * rank + 3 * step)))
 }
 
-/** What one process gets that does the steps of all ranks by itself. */
+/** The result of a single process that performs the steps of all ranks. */
 export function trainAlone(workers: number, steps: number, isMean: boolean): Float32Array {
   const values = Float32Array.from(TOY_VALUES)
   const velocity = new Float32Array(values.length)

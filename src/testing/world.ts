@@ -8,25 +8,25 @@ import { DSC, type Finished, killWithTest, type Running } from './dsc-processes.
 import type { S3Server } from './s3-server.js'
 import { temporaryDirectory } from './temporary-directory.js'
 
-/** One machine with a cache, a record and a configuration of its own, driven through the real binary. */
+/** One machine with its own cache, record and configuration, driven through the real binary. */
 export interface World {
   readonly directory: string
   readonly root: string
   readonly recordPath: string
   dsc(...words: readonly string[]): Promise<Finished>
-  /** The same for a shell. */
+  /** The same as a shell command line. */
   commandLine(...words: readonly string[]): string
   start(words: readonly string[], options?: StartOptions): Running
-  /** Writes dsc.yaml anew. */
+  /** Rewrites dsc.yaml. */
   configure(changes: WorldSettings): Promise<void>
-  /** Rows of the record as they are now, read beside the product's code. */
+  /** Current rows of the record, read without the product's code. */
   query<T>(sql: string): readonly T[]
 }
 
 interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly detached?: boolean
-  /** Whom the process belongs to, where the test may choose (as root). */
+  /** The user of the process, if the test may choose (as root). */
   readonly owner?: { readonly uid: number; readonly gid: number }
 }
 
@@ -41,12 +41,12 @@ export interface WorldSettings {
   readonly datasets?: Readonly<Record<string, unknown>>
 }
 
-/** Makes a world. `root` puts its cache elsewhere, for example on a small file system. */
+/** Makes a world. `root` moves its cache, for example to a small file system. */
 export async function makeWorld(
   context: Pick<TestContext, 'after'>,
   settings: WorldSettings & { readonly server?: S3Server; readonly root?: string },
 ): Promise<World> {
-  const startProcess = killWithTest(context) // before the folder goes that they write into
+  const startProcess = killWithTest(context) // runs before the removal of the folder that they write to
   const directory = await temporaryDirectory(context)
   const root = settings.root ?? join(directory, 'cache')
   const recordPath = join(directory, 'record.db')
@@ -84,7 +84,7 @@ export async function makeWorld(
     commandLine: (...words) => [...DSC, ...words].map((word) => `'${word}'`).join(' '),
     configure,
     query<T>(sql: string) {
-      // Until the first command has made the record, it has no rows.
+      // Until the first command creates the record, it has no rows.
       if (!existsSync(recordPath)) return []
       const database = new Database(recordPath, { readonly: true, timeout: 10_000 })
       try {
@@ -97,7 +97,7 @@ export async function makeWorld(
   }
 }
 
-/** How dsc.yaml names a dataset of an S3 server under test. */
+/** The dsc.yaml settings of a dataset on an S3 server under test. */
 export function s3Dataset(bucket: string, prefix: string, endpoint: string) {
   return { source: `s3://${bucket}/${prefix}`, endpoint, region: 'us-east-1', pathStyle: true }
 }
@@ -110,7 +110,7 @@ export async function writeTree(directory: string, files: Readonly<Record<string
   }
 }
 
-/** Waits until `find` finds something. Fails after `limitMs`, saying what was waited for. */
+/** Waits until `find` finds something. Fails after `limitMs`, naming what it waited for. */
 export async function waitFor<T>(
   what: string,
   find: () => T | undefined | false | null | Promise<T | undefined | false | null>,
