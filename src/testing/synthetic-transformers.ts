@@ -12,7 +12,7 @@ interface TransformerShape {
   readonly experts: number
 }
 
-/** A Llama: norms before attention and a gated feed-forward, or one per expert. Blocks are `layers.0`, `layers.1`, …. */
+/** A Llama: norms before attention and a gated feed-forward or one per expert. Blocks are `layers.0`, `layers.1`, …. */
 export function llama(shape: TransformerShape): SyntheticNode[] {
   const { batch, context, width, blocks, vocabulary } = shape
   const rows = batch * context

@@ -24,7 +24,7 @@ const SYSTEM =
 
 /**
  * Suggests a folder for copies: on the local file system with the most free space that this user can write to. Suggests
- * the file system of `homeCache` (dsc's default folder) through `homeCache` itself. Undefined if it finds nothing better.
+ * the file system of `homeCache` (dsc's default folder) through `homeCache` itself. Undefined if nothing is better.
  * Equal space falls back to the path.
  */
 export function suggestCacheRoot(

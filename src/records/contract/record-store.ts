@@ -169,8 +169,8 @@ export interface RecordStore {
   forgetCopies(copyIds: readonly string[], reason: string, nowMs: number): Promise<number>
 
   /**
-   * Replaces the node list `from` of a version's stripes by `to`, which has new nodes in the places of lost ones. Changes
-   * only the stripes on nodes that have the same place in both lists. Returns them.
+   * Replaces the node list `from` of a version's stripes by `to`, which has new nodes in the places of lost ones.
+   * Changes only the stripes on nodes that have the same place in both lists. Returns them.
    */
   moveStripes(move: StripeMove, nowMs: number): Promise<readonly Copy[]>
 
