@@ -177,15 +177,23 @@ test('what is passed through is counted and told', async (t) => {
 
 test('a copy is held while it is read and for agent.gateway.keep after', async (t) => {
   const objects = new Map([['data/a', randomBytes(1_000_000)]])
-  const { ask, world } = await makeGateway(t, objects, { gateway: { keep: '3s' } })
+  const { ask, world } = await makeGateway(t, objects, { gateway: { keep: '8s' } }) // a busy machine starts dsc in 3
   const isReady = () => world.query(`SELECT 1 FROM copies WHERE state = 'ready'`).length > 0
   const evict = () => world.dsc('evict', 'data', '--yes')
+  const heldUntilMs = () =>
+    Math.max(
+      ...world
+        .query<{ expires_at_ms: number }>(`SELECT expires_at_ms FROM leases`)
+        .map((row) => row.expires_at_ms),
+    )
   assert.equal((await ask('/bucket/data/a')).body.length, 1_000_000)
   await waitFor('the copy to be ready', isReady)
-  for (const beganMs = Date.now(); Date.now() - beganMs < 4000; ) {
+  const firstMs = heldUntilMs()
+  await waitFor('the hold to be renewed', async () => {
     assert.equal((await ask('/bucket/data/a', { headers: { range: 'bytes=0-9' } })).status, 206)
-    assert.match((await evict()).stderr, /gateway@node-a/, 'it is held for who reads')
-  }
+    return heldUntilMs() > firstMs
+  })
+  assert.match((await evict()).stderr, /gateway@node-a/, 'it is held for who reads')
   await waitFor('the hold to end', async () => (await evict()).code === 0)
   assert.equal(isReady(), false)
 })
