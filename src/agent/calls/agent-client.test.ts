@@ -34,10 +34,10 @@ for (const sign of ['\u2028', '\u2029', '\u0085', '\\n', '😀', '\u{e9}'])
   test(`what an agent says is one line, with ${JSON.stringify(sign)} in it, too`, (context) =>
     callAgent(context, `\n{"cancelled":"a${sign}b"}\n`))
 
-test('a failure that names a key with U+2028 arrives as it was', (context) =>
+test('a failure that names a key with U+2028 arrives whole, the sign escaped for terminals', (context) =>
   assert.rejects(
     callAgent(context, '{"error":{"code":"SOURCE_EMPTY","message":"nothing matches a\u2028*"}}\n'),
-    { code: 'SOURCE_EMPTY', message: 'node n1: nothing matches a\u2028*' },
+    { code: 'SOURCE_EMPTY', message: 'node n1: nothing matches a\\u2028*' },
   ))
 
 for (const [name, answer, words] of [

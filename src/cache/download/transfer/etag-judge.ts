@@ -1,33 +1,55 @@
 import { log } from '../../../log/log.js'
 
+/** What the threads of one staging know of its etags, in shared memory. */
+export type EtagEvidence = SharedArrayBuffer
+
+/** Begins to judge the etags of a staging. */
+export function createEtagEvidence(): EtagEvidence {
+  return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+}
+
+/** States of the evidence. */
+const UNKNOWN = 0
+const RIGHT = 1
+const NONE = 2
+
+/** As often as a mismatch is retried: until then, another object may show that etags are right. */
+const SAME_BYTES = 4
+
 /**
  * Judges whether a source's MD5-like etags are MD5. Stores that encrypt, or skip MD5 for speed, have other etags: the
- * same bytes arrive again and again with another digest. Once any etag was right, all are taken at their word.
+ * same bytes arrive again and again with another digest. The first object that is decided decides for the staging: once
+ * an etag was right, all are taken at their word, and once one is judged to be none, none is compared any more.
  */
 export class EtagJudge {
-  #hasProven = false
-  #hasTold = false
-  /** The last digest found for each object, by key. */
-  readonly #before = new Map<string, string>()
+  /** One state for all threads of the staging. */
+  readonly #evidence: Int32Array
+  /** The last digest found for each object and how often it came, by key. */
+  readonly #found = new Map<string, { readonly md5: string; times: number }>()
+
+  constructor(evidence: EtagEvidence = createEtagEvidence()) {
+    this.#evidence = new Int32Array(evidence)
+  }
 
   /** Notes that an etag was the MD5 of its object. */
   proven(): void {
-    this.#hasProven = true
-    this.#before.clear()
+    Atomics.compareExchange(this.#evidence, 0, UNKNOWN, RIGHT)
+    this.#found.clear()
   }
 
   /** Whether the etag is not an MD5, for bytes whose MD5 differs from it. True: the bytes are what the store holds. */
-  isNone(key: string, foundMd5: string): boolean {
-    if (this.#hasProven) return false
-    const isSameAgain = this.#before.get(key) === foundMd5
-    this.#before.set(key, foundMd5)
-    if (isSameAgain && !this.#hasTold) {
-      this.#hasTold = true
-      log(
-        'verbose',
-        `${JSON.stringify(key)}: the same bytes came twice with another MD5 than the etag, which is none`,
-      )
-    }
-    return isSameAgain
+  isNone(key: string, md5: string): boolean {
+    const state = Atomics.load(this.#evidence, 0)
+    if (state !== UNKNOWN) return state === NONE
+    const before = this.#found.get(key)
+    const times = before?.md5 === md5 ? before.times + 1 : 1
+    this.#found.set(key, { md5, times })
+    if (times < SAME_BYTES) return false
+    if (Atomics.compareExchange(this.#evidence, 0, UNKNOWN, NONE) === RIGHT) return false
+    log(
+      'verbose',
+      `${JSON.stringify(key)}: the same bytes came ${times} times with another MD5 than the etag: etags of this source are none`,
+    )
+    return true
   }
 }

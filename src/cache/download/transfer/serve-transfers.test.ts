@@ -5,6 +5,7 @@ import { mock, test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
 import { fileEtag, openFileFetcher } from '../../../sources/file/file-fetcher.js'
 import { temporaryDirectory } from '../../../testing/temporary-directory.js'
+import { createEtagEvidence } from './etag-judge.js'
 import { serveTransfers } from './serve-transfers.js'
 import type { FromWorker, ToWorker } from './worker-wire.js'
 
@@ -23,7 +24,7 @@ test('what ends after a pause is told without a wait for what may end soon', WIT
   serveTransfers(thread, { file: openFileFetcher })
   const post = (message: ToWorker) => port.postMessage(message)
   const setup = { scheme: 'file', location: join(folder, 'from'), connections: 1, stallTimeoutMs: 1000 }
-  post({ kind: 'begin', setup: { ...setup, bandwidth: undefined } })
+  post({ kind: 'begin', setup: { ...setup, bandwidth: undefined, etagEvidence: createEtagEvidence() } })
   const object = {
     ...{ key: 'a', etag: fileEtag(statSync(join(folder, 'from/a'))), versionId: null },
     ...{ checksum: null, sizeBytes: 1, path: join(folder, 'to/a') },

@@ -61,6 +61,7 @@ class ThreadTransfers {
       stallTimeoutMs,
       signal: this.#stop.signal,
       takeBandwidth: openBandwidthBucket(setup.bandwidth),
+      etagEvidence: setup.etagEvidence,
       onChange: () => {},
     })
     this.#progress = setInterval(() => {

@@ -12,7 +12,7 @@ import { withRetries } from '../../../sources/retry.js'
 import type { Fetcher } from '../../../sources/source.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import type { AttemptLimits, TransferObject } from './arriving-range.js'
-import { EtagJudge } from './etag-judge.js'
+import { type EtagEvidence, EtagJudge } from './etag-judge.js'
 import { KeptFolders } from './kept-folders.js'
 import { PartTransfer, planPartDigests, RangeTransfer, WholeTransfer } from './transfer.js'
 import type { TransferResults, TransferTask } from './transfer-task.js'
@@ -24,6 +24,8 @@ interface TransferRunnerOptions {
   /** Takes bytes from the bandwidth and returns how long to wait before taking more, in ms. */
   readonly takeBandwidth: (bytes: number) => number
   readonly onChange: () => void
+  /** Shared with the other threads of the staging. Default: of this runner alone. */
+  readonly etagEvidence?: EtagEvidence | undefined
 }
 
 const MAX_MISMATCHES = 2
@@ -33,10 +35,11 @@ export class TransferRunner {
   readonly counts = { receivedBytes: 0, retries: 0, throttled: 0 }
   readonly #options: TransferRunnerOptions
   readonly #folders = new KeptFolders()
-  readonly #judge = new EtagJudge()
+  readonly #judge: EtagJudge
 
   constructor(options: TransferRunnerOptions) {
     this.#options = options
+    this.#judge = new EtagJudge(options.etagEvidence)
   }
 
   run<Kind extends TransferTask['kind']>(

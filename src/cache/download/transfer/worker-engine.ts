@@ -1,5 +1,6 @@
 import type { SourceAccess } from '../../../sources/source.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
+import { createEtagEvidence } from './etag-judge.js'
 import type { TransferCounts, TransferEngine } from './transfer-task.js'
 import type { TransferThread } from './transfer-thread.js'
 
@@ -17,10 +18,11 @@ export function openWorkerEngine(options: {
   readonly onChange: () => void
 }): TransferEngine {
   const { access, threads, stallTimeoutMs, bandwidth, signal, onChange } = options
+  const etagEvidence = createEtagEvidence()
   for (const [index, thread] of threads.entries()) {
     const connections = Math.max(1, Math.floor((options.connections + index) / threads.length))
     const { location, scheme } = access
-    const setup = { location, scheme, connections, stallTimeoutMs, bandwidth }
+    const setup = { location, scheme, connections, stallTimeoutMs, bandwidth, etagEvidence }
     thread.begin({ setup, access, onChange })
   }
   const abort = () => {

@@ -1,5 +1,6 @@
 import type { ByteRange } from '../../arrivals/block-set.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
+import type { EtagEvidence } from './etag-judge.js'
 import type { WireFailure } from './failure-wire.js'
 import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
 
@@ -13,6 +14,7 @@ export interface WorkerSetup {
   readonly connections: number
   readonly stallTimeoutMs: number
   readonly bandwidth: BandwidthBucket | undefined
+  readonly etagEvidence: EtagEvidence
 }
 
 /** A message from the process to a transfer worker. */
