@@ -19,7 +19,7 @@ const SEED = Number(process.env.DSC_TEST_SEED ?? 19)
 const ROUNDS = Number(process.env.DSC_TEST_ROUNDS ?? 3000)
 /** Number of files to index at once. */
 const TOGETHER = 100
-const FIXTURES = join(import.meta.dirname, '..', '..', '..', '..', 'fixtures', 'formats')
+const FIXTURES = join(import.meta.dirname, '..', '..', '..', 'fixtures', 'formats')
 
 type Below = (bound: number) => number
 

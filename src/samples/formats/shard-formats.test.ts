@@ -9,7 +9,7 @@ import { makeTestFolder } from '../../testing/sample-folder.js'
 import { type IndexOptions, indexSamples } from '../index-samples.js'
 
 /** Files written by scripts/make-format-fixtures.py with the formats' own libraries: 20 rows each. */
-const FIXTURES = join(import.meta.dirname, '..', '..', '..', '..', 'fixtures', 'formats')
+const FIXTURES = join(import.meta.dirname, '..', '..', '..', 'fixtures', 'formats')
 
 const FORMATS = [
   { format: 'mds', shard: 'shard.00001.mds', rows: 6 },
