@@ -10,7 +10,7 @@ import { rowsOptions } from '../../testing/rows-options.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 import { indexSamples } from '../index-samples.js'
 
-const FIXTURE = join(import.meta.dirname, '..', '..', '..', '..', 'fixtures', 'formats', 'mds')
+const FIXTURE = join(import.meta.dirname, '..', '..', '..', 'fixtures', 'formats', 'mds')
 const SHARDS = ['shard.00000.mds', 'shard.00001.mds', 'shard.00002.mds', 'shard.00003.mds'].filter((name) =>
   existsSync(join(FIXTURE, name)),
 )
