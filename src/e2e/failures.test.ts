@@ -173,7 +173,7 @@ test('prepare says that an endpoint does not answer while it still tries, and no
   const [first, second] = await prepare()
   assert.match(first!, /^flowers: .*http:\/\/127\.0\.0\.1:1.*ECONNREFUSED.*; trying again for some minutes$/)
   assert.match(second!, /^dsc: /)
-  assert.match((await prepare('--json'))[0]!, /^{"error"/)
+  assert.match((await prepare('--json'))[0]!, /^{"dsc":1,"error"/)
 })
 
 test('a URL under which there is nothing leaves no dataset in the record', async (context) => {
