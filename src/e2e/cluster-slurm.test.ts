@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeCluster } from '../testing/cluster.js'
 import { makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
-import { DSC } from '../testing/dsc-processes.js'
+import { DSC, DSC_IN_SHELL } from '../testing/dsc-processes.js'
 import { startSlurm, whyNoSlurm } from '../testing/slurm-cluster.js'
 import { waitFor } from '../testing/world.js'
 
@@ -26,7 +26,7 @@ test('Slurm jobs find their datasets prepared, start without them when the store
   const directory = join(cluster.directory, 'slurm')
   await mkdir(directory)
   const exports = Object.entries(STORE_ENVIRONMENT).map(([name, value]) => `export ${name}=${value}`)
-  const dsc = DSC.join(' ')
+  const dsc = DSC_IN_SHELL
   const settings = `DSC="${dsc}"\nexport DSC_CONFIG=${node!.configPath}\n${exports.join('\n')}\nDSC_DEADLINE=5\n`
   const slurm = await startSlurm(context, directory, settings)
   const leases = async (): Promise<readonly { task: string; purpose: string; dataset: string }[]> =>

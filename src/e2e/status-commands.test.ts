@@ -78,17 +78,19 @@ test('status --json has every copy, and --node and --dataset narrow it', async (
 
 test('leases lists holders, and --stale only those that no longer count', async () => {
   assert.match(await dsc('leases', '--dataset', 'dataset-0004'), /job-4704 +dataset-0004 +gpu-02 +use/)
-  const stale = (await dscJson('leases', '--stale')) as { task: string; staleReason: string }[]
+  const { leases: stale } = (await dscJson('leases', '--stale')) as {
+    leases: { task: string; staleReason: string }[]
+  }
   assert.deepEqual(
     stale.map(({ task, staleReason }) => [task, staleReason]),
     [['gone', 'it has expired']],
   )
-  const mine = (await dscJson('leases', '--task', 'job-4704')) as { task: string }[]
+  const { leases: mine } = (await dscJson('leases', '--task', 'job-4704')) as { leases: { task: string }[] }
   assert.deepEqual(new Set(mine.map(({ task }) => task)), new Set(['job-4704']))
 })
 
 test('history lists events newest first, of one dataset if asked', async () => {
-  const events = (await dscJson('history', 'dataset-0004')) as { kind: string }[]
+  const { events } = (await dscJson('history', 'dataset-0004')) as { events: { kind: string }[] }
   assert.deepEqual(
     events.map(({ kind }) => kind),
     ['locked', 'adopted'],

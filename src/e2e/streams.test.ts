@@ -3,11 +3,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { DSC } from '../testing/dsc-processes.js'
+import { DSC_IN_SHELL as PROGRAM } from '../testing/dsc-processes.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { makeWorld } from '../testing/world.js'
-
-const PROGRAM = DSC.join(' ')
 
 test('help that nobody reads to its end is no error', () => {
   const { status, stderr } = spawnSync('bash', ['-c', `set -o pipefail; ${PROGRAM} --help | true`], {

@@ -7,6 +7,9 @@ export const DSC: readonly string[] = process.env.DSC_BIN
   ? [process.env.DSC_BIN]
   : [process.execPath, fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))]
 
+/** The same for a shell: a checkout may lie in a folder whose name has a space. */
+export const DSC_IN_SHELL = DSC.map((word) => `'${word}'`).join(' ')
+
 export interface Finished {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null

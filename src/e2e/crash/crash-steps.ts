@@ -1,5 +1,3 @@
-import { fileURLToPath } from 'node:url'
-
 /** What is persisted when something is thrown away. */
 export const EVICTS = ['moved to the trash', 'trash removed', 'record: copy gone'] as const
 const STAGES = [
@@ -41,7 +39,7 @@ export interface CrashPoint {
   readonly times: number
 }
 
-const PRELOADED = fileURLToPath(new URL('./crash-at-step.js', import.meta.url))
+const PRELOADED = new URL('./crash-at-step.js', import.meta.url).href // no path: it may have a space
 
 /** Variables that make a dsc process note its steps in `trace` and die at `point`. */
 export function crashEnvironment(

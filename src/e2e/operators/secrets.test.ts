@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
-import { DSC } from '../../testing/dsc-processes.js'
+import { DSC_IN_SHELL } from '../../testing/dsc-processes.js'
 import { exampleCopy } from '../../testing/example-copies.js'
 import { joinRequest } from '../../testing/example-staging.js'
 import { needs } from '../../testing/needs.js'
@@ -171,7 +171,7 @@ test('the live screen shows no secret of a source, nor of what failed', {
   await record.joinOrReserve({ ...staging, node: 'gpu-01' }, Date.now())
   await record.close()
   const terminal = await openTerminal(context, { columns: 200, rows: 50, directory: world.directory })
-  await terminal.press(`${DSC.join(' ')} status`, 'Enter')
+  await terminal.press(`${DSC_IN_SHELL} status`, 'Enter')
   const screens = [await terminal.waitFor(/flowers.*job|bucket/)]
   for (const key of ['Tab', 'Tab', 'Tab', 'Enter']) {
     await terminal.press(key)
