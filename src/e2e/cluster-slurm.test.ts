@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeCluster } from '../testing/cluster.js'
 import { makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
-import { DSC, DSC_IN_SHELL } from '../testing/dsc-processes.js'
+import { DSC_IN_SHELL } from '../testing/dsc-processes.js'
 import { startSlurm, whyNoSlurm } from '../testing/slurm-cluster.js'
 import { waitFor } from '../testing/world.js'
 
