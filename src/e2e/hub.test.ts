@@ -152,7 +152,7 @@ test('a gateway lists and sends declared repositories as a hub does, range by ra
   assert.equal(paths.filter((path) => path.startsWith('directory ')).length, 1102)
   for (const headers of [{ 'x-forwarded-proto': 'https' }, { forwarded: 'for=1.2.3.4;proto=https' }]) {
     const page = await ask(`/api/models/org/model/tree/${commit}?recursive=true`, headers)
-    assert.match(page.headers.get('link') ?? '', /^<https:/, 'behind a proxy that encrypts')
+    assert.equal(page.status, 401, 'who comes through a proxy is not the local user: a token is wanted')
     await page.arrayBuffer()
   }
   const root = await readJson(await ask(`/api/models/org/model/tree/${commit}`))
