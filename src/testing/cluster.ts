@@ -104,7 +104,12 @@ export async function makeCluster(
     const start = (...words: readonly string[]): Running =>
       startProcess([...host.enter, ...DSC, ...words, '--config', configPath], {
         cwd: home,
-        environment: { XDG_CACHE_HOME: home, ...options.environment, ...options.environments?.[name] },
+        environment: {
+          DSC_RETRY_FOR: '3s',
+          XDG_CACHE_HOME: home,
+          ...options.environment,
+          ...options.environments?.[name],
+        },
       })
     const url = `${options.agent?.tls ? 'https' : 'http'}://${host.address}:${port}`
     nodes.push({
