@@ -5,7 +5,8 @@
 #   scripts/bare/run.sh root|user own|oldest 'npm ci' 'npm run quickstart' …
 # own: Node and npm of this machine; oldest: Node 20.3 with its npm, whose forerunners leave out optional packages for
 # glibc (npm 9.6.4 misspells what names it). Prints how many tests were skipped, by reason. Needs root, debootstrap and
-# mount namespaces for all of that; else it takes away what it can: the programs of PATH.
+# mount namespaces for all of that; else it takes away what it can: the programs of PATH. BARE_SKIPPED names a file that
+# takes the names of the test files in which a test was skipped.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -118,7 +119,8 @@ for command in "$@"; do
   started=$SECONDS
   echo "== bare, $who, node $node: $command"
   # npm cannot work without a cache: who may not write to HOME names another folder.
-  isolated PATH="$path" HOME="$home" LANG=C npm_config_cache="$npm_cache" "${network[@]+"${network[@]}"}" \
+  isolated PATH="$path" HOME="$home" LANG=C npm_config_cache="$npm_cache" \
+    DSC_TEST_SKIPPED="${npm_cache%/*}/skipped" "${network[@]+"${network[@]}"}" \
     bash -c 'cd "$1" && eval "$2"' bash "${place#"$root"}/dsc" "$command" </dev/null >"$work/output" 2>&1 &
   child=$!
   tee -a "$log" <"$work/output" &
@@ -134,4 +136,5 @@ skipped="$(sed -n '
   s/^ *﹣ .* works as it is written.*/a block of the documents, which says why/p; t
   s/^ *﹣ .*# //p' "$log" | sort | uniq -c | sort -rn)"
 [ -z "$skipped" ] || printf '== bare, %s: skipped tests by reason\n%s\n' "$who" "$skipped"
+[ -z "${BARE_SKIPPED:-}" ] || cat "${root:-}${npm_cache%/*}"/skipped-* >"$BARE_SKIPPED" 2>/dev/null || true
 exit "$status"
