@@ -67,7 +67,7 @@ cache:
   dsc('evict', 'labels', '--yes')
   dsc('cleanup')
   dsc('status')
-  say('That was dsc. Next: dsc init writes a dsc.yaml for this machine; see docs/getting-started.md.')
+  say('That was dsc. Next: dsc init writes a dsc.yaml for this machine; see docs/start/node.md.')
   if (isKept) leaveForPlaying()
   isLeft = isKept
 } finally {

@@ -1,4 +1,4 @@
-// Takes the picture of the agent's page in docs/status.md from a real run: two nodes with copies and leases, one dataset
+// Takes the picture of the agent's page in docs/guides/look.md from a real run: two nodes with copies and leases, one dataset
 // that is being staged, another for which there is no room. Needs Chromium.
 //   npm run build && node scripts/docs/page-picture.mjs
 import { spawn, spawnSync } from 'node:child_process'

@@ -9,14 +9,34 @@ import { createJsonSchema } from '../../dist/config/schema.js'
 import { FEED_METRICS, typeOfFeedMetric } from '../../dist/feed/engine/feed-metrics.js'
 import { BYTE_RATE_PATTERN } from '../../dist/model/byte-rate.js'
 import { BYTE_SIZE_PATTERN } from '../../dist/model/byte-size.js'
+import { ADVICE } from './error-advice.mjs'
 
 const FOLDER = join(import.meta.dirname, '../../docs/reference')
+const WIDTH = 110
 const NOTE = '<!-- Written by `npm run docs`: change the program, not this page. -->\n'
+
+/** Environment variables that dsc and its scripts read or set. */
+const VARIABLES = [
+  [['DSC_CONFIG'], 'the configuration file'],
+  [['DSC_NODE', 'DSC_CACHE_ROOT', 'DSC_RECORD'], 'override `node`, `cache.root` and `record`'],
+  [['DSC_LOG'], '`verbose` or `debug`, as the options'],
+  [['DSC_RETRY_FOR'], 'how long dsc retries a source that is away (5m)'],
+  [['DSC_THEME'], '`terminal`, `dark`, `light` or `contrast`: colors of the live screen'],
+  [['DSC_BIN'], 'the `dsc` that the Python client starts, if it is not on `PATH`'],
+  [['DSC_DATASET', 'DSC_DATASET_<NAME>'], 'set by `dsc run`: the paths'],
+  [['DSC_FEED_SOCKET', 'DSC_FEED_JOB'], 'socket of a feed; tells two jobs of one user apart'],
+  [['DSC_FEED_TOKEN'], 'secret between feeds and storage nodes'],
+  [['DSC_MEMORY_PROFILE', 'DSC_MEMORY_PROFILE_STOP'], 'set by `dsc memory profile`'],
+  [
+    ['DSC_DEADLINE', 'DSC_FEATURES'],
+    'of the [Slurm prolog](../start/slurm.md): seconds it may take; `yes`: add the node’s name to its features',
+  ],
+]
 
 const PAGES = {
   'commands.md': await writeCommands(),
   'configuration.md': writeConfiguration(),
-  'exit-codes.md': writeExitCodes(),
+  'errors.md': writeErrors(),
   'metrics.md': writeMetrics(),
 }
 
@@ -31,40 +51,92 @@ if (process.argv.includes('--check')) {
 async function writeCommands() {
   const program = await loadProgram({ environment: {} })
   const common = program.options.filter(({ long }) => long !== '--version')
-  const isCommon = ({ long }) => common.some((option) => option.long === long)
   return [
     `${NOTE}# Commands\n`,
-    'What `--help` says. Every command also takes:\n',
+    'What `--help` prints. Every command also takes:\n',
     ...common.map(({ flags, description }) => `- \`${flags}\`: ${description}`),
     '',
-    ...[...walk(program, 'dsc')]
-      .slice(1)
-      .map(({ name, command }) => `## ${name}\n\n\`\`\`\n${helpOf(command, isCommon)}\n\`\`\`\n`),
+    ...program.commands
+      .filter((command) => command.name() !== 'help')
+      .flatMap((command) => writeGroup(command, new Set(common.map(({ long }) => long)))),
   ].join('\n')
 }
 
-function* walk(command, name) {
-  yield { command, name }
-  for (const inner of command.commands)
-    if (inner.name() !== 'help') yield* walk(inner, `${name} ${inner.name()}`)
+/** A command, then the commands inside it. Options that three of these share are told once, before them. */
+function writeGroup(command, common) {
+  const inner = command.commands.filter((one) => one.name() !== 'help')
+  const uses = Map.groupBy(
+    inner.flatMap(({ options }) => options.filter((option) => !option.hidden)),
+    ({ flags, description }) => `${flags}\n${description}`,
+  )
+  const shared = [...uses.values()].filter(({ length }) => length >= 3).map(([option]) => option)
+  const told = new Set([...common, ...shared.map(({ long }) => long)])
+  return [
+    ...writeCommand(`dsc ${command.name()}`, command, common),
+    ...(shared.length > 0
+      ? [`Options that several of its commands take:\n\n\`\`\`\n${formatOptions(command, shared)}\n\`\`\`\n`]
+      : []),
+    ...inner.flatMap((one) =>
+      writeCommand(
+        `dsc ${command.name()} ${one.name()}`,
+        one,
+        new Set([...told].filter((long) => common.has(long) || isShared(one, long, shared))),
+      ),
+    ),
+  ]
 }
 
-/** The help and its examples, at one width and without the options that every command has. */
-function helpOf(command, isCommon) {
+/** Whether the option of this command is the one that was told for several. */
+function isShared(command, long, shared) {
+  const own = command.options.find((option) => option.long === long)
+  return shared.some(({ flags, description }) => flags === own?.flags && description === own.description)
+}
+
+function writeCommand(name, command, told) {
+  return [`## ${name}\n\n\`\`\`\n${helpOf(command, told)}\n\`\`\`\n`]
+}
+
+/** The help and its examples, at one width and without the options that were told before. */
+function helpOf(command, told) {
   const written = []
-  command.configureOutput({ writeOut: (text) => written.push(text), getOutHelpWidth: () => 110 })
+  command.configureOutput({ writeOut: (text) => written.push(text), getOutHelpWidth: () => WIDTH })
   command.configureHelp({
     ...command.configureHelp(),
-    visibleOptions: ({ options }) => options.filter((option) => !option.hidden && !isCommon(option)),
+    visibleCommands: ({ commands }) => commands.filter((one) => one.name() !== 'help'),
+    visibleOptions: ({ options }) => options.filter((option) => !option.hidden && !told.has(option.long)),
   })
   command.outputHelp()
   return written.join('').trimEnd()
 }
 
+function formatOptions(command, options) {
+  const help = command.createHelp()
+  help.helpWidth = WIDTH
+  const width = Math.max(...options.map((option) => help.optionTerm(option).length))
+  return options
+    .map((option) => help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help))
+    .join('\n')
+}
+
 function writeConfiguration() {
   return [
-    `${NOTE}# Configuration keys\n`,
-    'How values are written, and which file counts: [configuration](../configuration.md). Keys in bold are required.\n',
+    `${NOTE}# Configuration\n`,
+    'dsc takes the first of `--config`, `$DSC_CONFIG`, `dsc.yaml` in the working folder or a parent, `~/.config/dsc/dsc.yaml`',
+    'and `/etc/dsc/dsc.yaml`. It does not merge files, and ignores one that somebody besides you and root can write.',
+    '`dsc config` shows every value and where it comes from. Editors check the file with `dsc config --schema`.\n',
+    '## Values\n',
+    '- **Byte sizes**: `50GiB` (powers of 1024), `10GB` (powers of 1000), or bytes. A bare `10G` is refused.',
+    '- **Rates**: `200MiB/s`, `1Gbit/s`, or bytes per second. A bare `Mb` is refused.',
+    '- **Durations**: `250ms`, `90s`, `10m`, `24h`, `7d`, `1h30m`. **Percentages**: `80` or `80%`.',
+    '- **Paths** are relative to the file that contains them. `~/` is your home folder.\n',
+    '## Variables\n',
+    '| variable | effect |',
+    '|---|---|',
+    ...VARIABLES.map(([names, effect]) => `| ${names.map((name) => `\`${name}\``).join(', ')} | ${effect} |`),
+    '',
+    'Variables of AWS, proxies and certificates: [sources](../guides/sources.md#credentials). `NO_COLOR` turns colors off.\n',
+    '## Keys\n',
+    'Keys in bold are required.\n',
     '| key | value | meaning |',
     '|---|---|---|',
     ...listKeys(createJsonSchema(), '').map(
@@ -104,17 +176,21 @@ function describeValue(schema) {
   return 'text'
 }
 
-function writeExitCodes() {
+function writeErrors() {
+  const failures = listExitCodes().filter(({ code }) => code !== 'OK')
+  const codes = new Set(failures.map(({ code }) => code))
+  const odd = [...codes.symmetricDifference(new Set(Object.keys(ADVICE)))]
+  if (odd.length > 0)
+    throw new Error(`scripts/docs/error-advice.mjs does not fit the failures: ${odd.join(', ')}`)
   return [
-    `${NOTE}# Exit codes\n`,
-    '`dsc doctor --exit-codes` prints them. What to do about each: [troubleshooting](../troubleshooting.md). With `--json` a',
-    'failure is one line on stderr: `{"dsc": 1, "error": {"code", "message", "hint", "exitCode"}}`. *Later*: the same call may',
-    'succeed later without anybody changing anything.\n',
-    '| exit code | code | meaning | later |',
-    '|---|---|---|---|',
-    ...listExitCodes().map(
+    `${NOTE}# Errors and exit codes\n`,
+    'Exit code 0 is success; `dsc doctor --exit-codes` prints this list. *Retry*: the same command may succeed later without',
+    'a change. By symptom: [questions](../guides/faq.md).\n',
+    '| exit | code | meaning | retry | what to do |',
+    '|---|---|---|---|---|',
+    ...failures.map(
       ({ exitCode, code, meaning, isRetryable }) =>
-        `| ${exitCode} | ${code === 'OK' ? '`OK`' : `[\`${code}\`](../troubleshooting.md#${code.toLowerCase()})`} | ${meaning} | ${isRetryable ? 'yes' : ''} |`,
+        `| ${exitCode} | \`${code}\` | ${meaning} | ${isRetryable ? 'yes' : ''} | ${escapeCell(ADVICE[code])} |`,
     ),
     '',
   ].join('\n')
@@ -126,14 +202,14 @@ function writeMetrics() {
     `${NOTE}# Metrics\n`,
     'All are in Prometheus’ text format. Names and labels are stable; more may be added.\n',
     '## Of an agent\n',
-    '`GET /metrics` of `dsc agent`, with its token: see [watching](../cluster.md#watching).\n',
+    '`GET /metrics` of `dsc agent`, with its token: see [operate](../guides/operate.md#watch-it).\n',
     ...head,
     ...Object.entries(AGENT_METRICS).map(
       ([name, [type, meaning]]) => `| \`${name}\` | ${type} | ${escapeCell(meaning)} |`,
     ),
     '',
     '## Of a feed\n',
-    '`dsc feed status`, or `GET` on its socket: see [the feed’s metrics](../feed.md#metrics).\n',
+    '`dsc feed status`, or `GET` on its socket: see [the feed](../guides/feed.md#make-it-faster).\n',
     ...head,
     ...Object.entries(FEED_METRICS).map(
       ([name, meaning]) => `| \`dsc_feed_${name}\` | ${typeOfFeedMetric(name)} | ${escapeCell(meaning)} |`,

@@ -4,7 +4,6 @@ import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, symlinkSync, 
 import { basename, dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { FAILURES } from '../failure/dsc-error.js'
 import { type DocumentBlock, listDocuments, readBlocks } from '../testing/document-blocks.js'
 import { needs } from '../testing/needs.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
@@ -86,16 +85,8 @@ test('the pages of docs/reference are what the program says (renew them with `np
   execute(process.execPath, [join(ROOT, 'scripts/docs/reference.mjs'), '--check'], ROOT)
 })
 
-test('docs/troubleshooting.md has every failure, and no other', () => {
-  const text = readFileSync(join(ROOT, 'docs/troubleshooting.md'), 'utf8')
-  assert.deepEqual(
-    [...text.matchAll(/^### (\S+)\n(?=\S)/gm)].map(([, code]) => code).sort(),
-    ['INTERNAL', ...Object.keys(FAILURES)].sort(),
-  )
-})
-
-test('docs/configuration.md has every variable that dsc and its scripts know', () => {
-  const page = readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8')
+test('docs/reference/configuration.md has every variable that dsc and its scripts know', () => {
+  const page = readFileSync(join(ROOT, 'docs/reference/configuration.md'), 'utf8')
   const files = globSync('{src,scripts/slurm}/**/*.{ts,py,sh,lua}', { cwd: ROOT }).filter(
     (path) => !/\.test\.|^src\/(testing|e2e|python\/tests)\//.test(path),
   )
@@ -109,9 +100,8 @@ test('docs/configuration.md has every variable that dsc and its scripts know', (
   )
 })
 
-test('no paragraph of the README or of the pages on tasks is longer than six lines', () => {
-  const tasks = ['README', 'getting-started', 'troubleshooting', 'cluster', 'feed', 'exchange', 'memory']
-  for (const page of ['README.md', ...tasks.map((name) => `docs/${name}.md`)]) {
+test('no paragraph of the README, of Start, Guides or Understand is longer than six lines', () => {
+  for (const page of ['README.md', ...globSync('docs/{start,guides,understand}/*.md', { cwd: ROOT })]) {
     const prose = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '')
     for (const paragraph of prose.split(/\n\n|\n(?=[-|]|\d\. )/)) {
       if (/^(\||<!--)/.test(paragraph.trim())) continue

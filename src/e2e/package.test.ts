@@ -99,7 +99,7 @@ test("npm pack takes documents, operators' files and the Python client along, an
     'LICENSE',
     'CHANGELOG.md',
     'bin/dsc.js',
-    'docs/configuration.md',
+    'docs/reference/configuration.md',
     'docs/reference/dsc-output.schema.json',
     'scripts/slurm/prolog.sh',
     'scripts/slurm/epilog.sh',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /** A fenced block of a document. */
 export interface DocumentBlock {
-  /** `docs/feed.md:36`, the line of the fence. */
+  /** `docs/guides/feed.md:36`, the line of the fence. */
   readonly place: string
   /** The fence's language: `sh`, `ts` …; empty for blocks to look at, not to use: screens, outlines. */
   readonly language: string
@@ -16,7 +16,13 @@ export interface DocumentBlock {
 
 /** The README and every page of docs/, except generated benchmark reports. */
 export function listDocuments(root: string): readonly string[] {
-  return ['README.md', 'CONTRIBUTING.md', 'src/README.md', ...globSync('docs/**/*.md', { cwd: root })]
+  return [
+    'README.md',
+    'CONTRIBUTING.md',
+    'src/README.md',
+    'src/ARCHITECTURE.md',
+    ...globSync('docs/**/*.md', { cwd: root }),
+  ]
     .filter((path) => globSync(path, { cwd: root }).length > 0 && !path.startsWith('docs/benchmarks/'))
     .sort()
 }

@@ -84,4 +84,4 @@ async function throwRefusal(path: string): Promise<void> {
 }
 
 const refusalSchema = z.object({ v: z.literal(1), kind: z.literal('dsc.mem.refusal'), why: z.string() })
-const PLANNABLE_HINT = 'docs/memory.md says which models are planned'
+const PLANNABLE_HINT = 'docs/guides/memory.md says which models are planned'

@@ -102,7 +102,7 @@ function claimNodeCommand(context: CliContext): Command {
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
-      '\nRun it on the machine that is the node from now on; docs/cluster.md says when.\n\nExamples:\n  dsc record claim-node\n  dsc record claim-node --new --yes',
+      '\nRun it on the machine that is the node from now on; docs/guides/cluster.md says when.\n\nExamples:\n  dsc record claim-node\n  dsc record claim-node --new --yes',
     )
     .action(async (options: { readonly new?: true; readonly yes?: true }) => {
       const { claimNode } = await import('../../cache/claim-node.js')

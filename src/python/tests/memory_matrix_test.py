@@ -16,7 +16,7 @@ from dsc.memory import offload, profile  # noqa: E402
 
 WAYS = {"moves": [], "moves and reuse": ["--reuse"]}
 STEPS = 2
-# Below convolutions whose feature gradient is computed in parts, of the largest gradient of the model: docs/memory.md.
+# Below convolutions whose feature gradient is computed in parts, of the largest gradient of the model.
 TOLERANCE = 1e-5
 
 

@@ -199,7 +199,7 @@ function explainFailure(location: string, error: unknown): unknown {
 
 function hintFor(code: string): string {
   if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|EACCES|EROFS)/.test(code))
-    return 'this user needs write access to the record and its folder: docs/configuration.md, "Several users"'
+    return 'ask its owner or root to open the record and its folder to your group (docs/start/node.md)'
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
     return 'move the file away and run dsc cleanup: it makes a new record of the copies on disk; locks and leases are lost'
   return 'dsc doctor'
