@@ -1,6 +1,5 @@
 // dsc's exchange beside gloo, over links of several speeds (a veth pair between two network namespaces, shaped by tc; that
 // needs root) and over shared memory; accuracy; convergence.
-import { drawBars } from './harness/draw-bars.mjs'
 import { runPython } from './harness/processes.mjs'
 
 const SMALL = [
@@ -23,7 +22,7 @@ export const benchmark = {
   async run(bench) {
     const { links, rounds, repeats } = bench.given
     const words = [links, rounds, repeats, ...(bench.isSmoke ? SMALL : [])]
-    await runPython(bench, 'exchange/compare.py', words, { drawBars })
+    await runPython(bench, 'exchange/compare.py', words)
     if (bench.isSmoke) for (const link of ['1gbit', '10gbit']) bench.leaveOut(link, 'it takes minutes')
   },
 }

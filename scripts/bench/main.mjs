@@ -1,8 +1,8 @@
 // npm run bench                               lists the benchmarks
 // npm run bench -- NAME [options]             runs one and prints its tables; --write puts them into its page
 // npm run bench -- NAME --help                prints the options of one
-// npm run bench -- --smoke [NAME …]           runs each once in its smallest form, seconds each, and compares the tables
-//                                             that it would write with those of its page
+// npm run bench -- --smoke [NAME …]           runs each once in its smallest form, seconds each, and fails where a page
+//                                             has a table that its benchmark no longer measures
 // --pages FOLDER: where the pages are (default: docs/benchmarks).
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -3,7 +3,6 @@
 import { runPython } from './harness/processes.mjs'
 
 export const benchmark = {
-  page: 'memory-models.md',
   options: { models: '' },
   smoke: { models: 'LCNet' },
   run(bench) {

@@ -3,7 +3,7 @@
 
 import { runPython } from './harness/processes.mjs'
 import { mirrorThroughput, serverThroughput } from './memory/params.mjs'
-import { drawStep, plannerTime, planQuality } from './memory/plans.mjs'
+import { plannerTime, planQuality } from './memory/plans.mjs'
 import { waysQuality } from './memory/ways.mjs'
 
 export const benchmark = {
@@ -16,7 +16,6 @@ export const benchmark = {
     await runPython(bench, 'memory/steps.py', words)
     bench.section('plans', planQuality({ isShort }))
     bench.section('ways', waysQuality({ isShort }))
-    bench.picture('memory-timeline.svg', drawStep())
     bench.section('planner time', plannerTime({ isShort }))
     bench.section('mirror', await mirrorThroughput({ isShort }))
     bench.section('central node', await serverThroughput({ isShort }))

@@ -4,7 +4,7 @@ export const WHOLE_OBJECT_BYTES = 24 * 1024 * 1024
 export const PART_BYTES = 16 * 1024 * 1024
 /** Part sizes among nodes that take parts from each other and pass a part on once they have all of it, bytes. */
 const SHARED_PART_BYTES = { least: 1024 * 1024, most: 4 * 1024 * 1024 }
-/** With fewer parts some nodes have much to pass on and others nothing: docs/benchmarks/swarm.md. */
+/** With fewer parts some nodes have much to pass on and others nothing (`npm run bench -- swarm-model`). */
 const SHARED_PARTS = 256
 const MIN_PART_BYTES = 5 * 1024 * 1024
 const MAX_PART_BYTES = 64 * 1024 * 1024

@@ -1,11 +1,10 @@
-"""The sections and the picture of exchange.md from what was measured."""
+"""The sections of exchange.md from what was measured."""
 
-from bench_page import picture, section, table
+from bench_page import section, table
 
 BASE = "gloo fp32, DDP's buckets"
 FAIR = "fp16 hook, DDP's buckets"
 PLANNED = {"fp16": "dsc scaled fp16, threshold", "fp32": "gloo fp32, threshold"}
-COLOURS = {BASE: "#9aa5b1", FAIR: "#6b8fb3"}
 
 
 def report(results):
@@ -27,7 +26,6 @@ def report(results):
     full, scaled = found["fp32"], found["scaled fp16"]
     losses = f"fp32 DDP {full:.5f}, scaled fp16 {scaled:.5f}, difference {(scaled / full - 1) * 100:+.3f} %"
     section("convergence", f"A small GPT, two ranks, {found['steps']} steps, held-out loss: {losses}.")
-    picture("exchange.svg", *[bars(link, load) for link, of in results["links"].items() for load in of["steps"]["loads"]])
 
 
 def report_link(link, found):
@@ -95,12 +93,3 @@ def describe(load):
     kind, amount = load["load"].split(":")
     ms = f"{load['backwardMs']:.0f} ms"
     return f"computed by the processors in {ms} (batch {amount})" if kind == "batch" else f"as if a device computed them in {ms}"
-
-
-def bars(link, load):
-    planned = PLANNED[load["plans"]["auto"]["wire"]]
-    rows = [
-        (row["name"], row["ms"], f"{row['ms']:.0f} ms", "#d9622b" if row["name"] == planned else COLOURS.get(row["name"], "#c9d3dc"))
-        for row in load["rows"]
-    ]
-    return f"{link}, gradients {describe(load)}", rows

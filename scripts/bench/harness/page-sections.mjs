@@ -11,42 +11,37 @@ export function readSections(page, name) {
   )
 }
 
-/** Renews the sections that were measured, and leaves everything else as it is. */
+/**
+ * Renews what a page publishes of what was measured: in each of its sections, the first table of each shape that is there.
+ * Everything else stays as it is.
+ */
 export function writePage(path, { name, sections, pictures, how }) {
   const page = readFileSync(path, 'utf8')
-  const known = readSections(page, name)
-  for (const title of sections.keys())
-    if (!known.has(title)) throw new Error(`${path} has no section "<!-- measured by ${name}: ${title} -->"`)
-  const text = page.replace(SECTION, (whole, by, title) =>
+  const text = page.replace(SECTION, (whole, by, title, published) =>
     by === name && sections.has(title)
-      ? `<!-- measured by ${by}: ${title} -->\n${how}\n\n${sections.get(title)}\n<!-- end -->`
+      ? `<!-- measured by ${by}: ${title} -->\n${how}\n\n${chooseTables(sections.get(title), shapesOf(published))}\n<!-- end -->`
       : whole,
   )
   writeFileSync(path, text)
-  for (const [file, svg] of pictures) writeFileSync(join(dirname(path), file), svg)
+  for (const [file, svg] of pictures)
+    if (text.includes(`](${file})`)) writeFileSync(join(dirname(path), file), svg)
 }
 
-/** How what was measured differs in shape from the `published` sections: one line a difference. */
+function chooseTables(text, shapes) {
+  const wanted = new Set(shapes)
+  const tables = text.match(/^\|.*(?:\n\|.*)*/gm) ?? []
+  return tables.filter((table) => wanted.delete([...shapesOf(table)][0])).join('\n\n')
+}
+
+/** What the `published` sections have and the run lacks: one line for each. A page need not publish all of a run. */
 export function compareShapes(published, { sections, leftOut }) {
   const missing = new Set(leftOut.map(([title]) => title))
-  const problems = []
-  for (const [title, text] of sections) {
-    if (!published.has(title)) problems.push(`section "${title}" is not on the page`)
-    else if (!missing.has(title))
-      problems.push(...compareTables(title, shapesOf(published.get(title)), shapesOf(text)))
-  }
-  for (const title of published.keys())
-    if (!sections.has(title) && !missing.has(title)) problems.push(`section "${title}" was not measured`)
-  return problems
-}
-
-function compareTables(title, published, measured) {
-  return [
-    ...[...measured.difference(published)].map(
-      (shape) => `"${title}" has a table that its page has not: ${shape}`,
-    ),
-    ...[...published.difference(measured)].map((shape) => `"${title}" lacks a table of its page: ${shape}`),
-  ]
+  return [...published].flatMap(([title, text]) => {
+    if (missing.has(title)) return []
+    if (!sections.has(title)) return [`section "${title}" was not measured`]
+    const lacking = shapesOf(text).difference(shapesOf(sections.get(title)))
+    return [...lacking].map((shape) => `"${title}" lacks a table of its page: ${shape}`)
+  })
 }
 
 /** The headers of all tables in a text; numbers in them are sizes of a run. */

@@ -1,6 +1,5 @@
 // Plans on the simulated device, and how long they take to make.
 import { spawnSync } from 'node:child_process'
-import { drawPlan } from '../../../dist/memory/explain/explain-plan.js'
 import { planMemory } from '../../../dist/memory/plan/plan-memory.js'
 import { simulatePlan } from '../../../dist/memory/plan/simulate-plan.js'
 import { findLifetimes, sumLiveBytes } from '../../../dist/memory/step/lifetimes.js'
@@ -68,13 +67,6 @@ export function planQuality({ isShort }) {
     return [`### ${name}\n`, ...table(heads, rows)]
   })
   return [lines.flat(), `${plans} plans; promises broken on the simulated device: ${broken}.`]
-}
-
-/** The picture of one step at half its activations. */
-export function drawStep() {
-  const profile = buildProfile('GPT', gpt({ ...WIDE, blocks: 12 }), { ...SYNTHETIC_DEVICE, copyRatio: 1 })
-  const { fixed, natural } = sizeUp(profile)
-  return drawPlan(profile, planOf(profile, Math.floor(fixed + 0.5 * natural)).plan)
 }
 
 /** Time of plans that only move, and of those that recompute, too: the first call of a fresh process, and later ones. */
