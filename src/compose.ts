@@ -186,6 +186,7 @@ function createStagingSource(config: Config, record: RecordStore) {
       record,
       node: config.node,
       access: await readAgentAccess(config),
+      trustsNodes: config.cluster.trustsNodes,
       openKeeper: () => new TransferLeases(record, formatTransferTask(config.node)),
       scratch: trashDirectory(config.cache.root),
       openOrigin: () => openSource(dataset),

@@ -53,6 +53,10 @@ export interface Config {
         }
       | undefined
   }
+  readonly cluster: {
+    /** Whether a node's word about an object replaces the source's checksum. */
+    readonly trustsNodes: boolean
+  }
   readonly stage: {
     /** Maximum concurrent requests for one download, 1–1024; absent = the default of `download-files`. */
     readonly concurrency?: number | undefined

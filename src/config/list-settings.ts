@@ -17,7 +17,7 @@ interface ListedSetting {
 
 /** Lists every effective value in the order of the documentation. */
 export function listSettings(config: Config): ListedSetting[] {
-  const { cache, agent, stage } = config
+  const { cache, agent, cluster, stage } = config
   const { policy } = cache
   const row = (key: string, value: ListedSetting['value'] | undefined, text?: string): ListedSetting => ({
     key,
@@ -46,6 +46,7 @@ export function listSettings(config: Config): ListedSetting[] {
     row('agent.tokenFile', agent.tokenFile, agent.tokenFile ?? 'none'),
     row('agent.page', agent.isPageEverywhere ? 'everywhere' : 'here'),
     row('agent.gateway', agent.gateway ? formatHostPort(agent.gateway.listen) : 'none'),
+    row('cluster.trustNodes', cluster.trustsNodes),
     row('stage.concurrency', stage.concurrency, String(stage.concurrency ?? 'up to 64')),
     row('stage.stallTimeout', stage.stallTimeoutMs, formatDuration(stage.stallTimeoutMs)),
     row('stage.maxRequests', stage.maxRequests, String(stage.maxRequests ?? 'no limit')),

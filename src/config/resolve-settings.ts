@@ -70,7 +70,7 @@ export function resolveSettings(from: Surroundings): Config {
   const record = choose('record', settings.record)
   for (const key of POLICY_KEYS) noteOrigin(`cache.${key}`)
   for (const key of AGENT_KEYS) noteOrigin(key)
-  for (const key of [...STAGE_KEYS, 'history']) noteOrigin(key)
+  for (const key of [...STAGE_KEYS, 'cluster.trustNodes', 'history']) noteOrigin(key)
   if (from.overrides.bandwidthBytesPerSecond !== undefined)
     origins['stage.bandwidthLimit'] = { kind: 'flag', flag: '--bandwidth-limit' }
   for (const key of Object.keys(lines)) if (/^datasets\.[^.]/.test(key)) noteOrigin(key)
@@ -89,6 +89,7 @@ export function resolveSettings(from: Surroundings): Config {
       createDataset(name, dataset, base),
     ),
     agent: resolveAgent(settings.agent, base),
+    cluster: { trustsNodes: settings.cluster?.trustNodes ?? false },
     stage: resolveStage(settings.stage, from.overrides.bandwidthBytesPerSecond),
     historyMs: settings.history ?? DEFAULT_HISTORY_MS,
     origins,

@@ -253,6 +253,15 @@ const stage = z.strictObject({
     .optional(),
 })
 
+const cluster = z.strictObject({
+  trustNodes: z
+    .boolean({ error: 'true or false' })
+    .describe(
+      'Whether bytes with a digest that another node has verified need no checksum of the source. Default: false.',
+    )
+    .optional(),
+})
+
 /** Schema of dsc.yaml. Input: the file as people write it. Output: bytes, milliseconds and plain numbers. */
 export const fileSchema = z
   .strictObject(
@@ -269,6 +278,7 @@ export const fileSchema = z
       cache: cache.describe('The copies on this node and the policy that bounds them.').optional(),
       datasets: datasets.describe('Datasets by name; more can be added with `dsc dataset add`.').optional(),
       agent: agent.describe('The daemon that serves copies and samples to other nodes.').optional(),
+      cluster: cluster.describe('What nodes take from each other.').optional(),
       stage: stage.describe('How downloads behave.').optional(),
       history: duration
         .describe(

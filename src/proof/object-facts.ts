@@ -15,6 +15,8 @@ export interface ObjectFacts {
   readonly ignoresRanges?: boolean
   /** Whether an etag that looks like an MD5 is one; with KMS encryption it is not. */
   readonly isEtagMd5: boolean
+  /** Whether another node told them: the source may know more, and that etags are no MD5. */
+  readonly isHearsay?: boolean
 }
 
 /** A checksum of a whole object. Composite = the checksum of its upload parts' checksums. */

@@ -13,6 +13,8 @@ export interface FinishedPart {
   readonly digest: string
   /** A digest that helps to verify the whole; null: `digest` does. `PROVEN_ELSEWHERE`: the part needs none. */
   readonly proof: string | null
+  /** Another node sent it. */
+  readonly isHearsay?: boolean
 }
 
 /** Replaces a part's proof: its digest matches that of a node that has verified the whole object. */

@@ -24,6 +24,7 @@ export function exampleSurroundings(
     cache: { root: cache.root, policy: cache.policy },
     datasets: [],
     agent: { listen: { host: '127.0.0.1', port: 0 }, isPageEverywhere: false },
+    cluster: { trustsNodes: false },
     stage: { stallTimeoutMs: 60_000 },
     historyMs: 1,
     origins: {},

@@ -1,6 +1,7 @@
 import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { ProgressLog } from '../../manifest/progress-log.js'
+import type { VerifiedBy } from '../../model/manifest.js'
 import { type Part, planPartBytes, planParts } from '../../proof/plan-parts.js'
 import { type Proof, type ProofAlgorithm, planProof } from '../../proof/plan-proof.js'
 import type { FinishedPart } from '../../proof/prove-parts.js'
@@ -112,6 +113,12 @@ export class PartedObject {
       return { ...extra, part, isExtra: true }
     }
     return undefined
+  }
+
+  /** Whether other nodes sent parts, and the source's checksum, of upload parts of a guessed size, verified none. */
+  isUnprovenHearsay(verifiedBy: VerifiedBy): boolean {
+    const isFromNodes = this.finished.some((part) => part?.isHearsay === true)
+    return isFromNodes && verifiedBy === 'own-sha256' && this.proof.kind !== 'size'
   }
 
   /** Notes that the bytes are in the file; `digest`: of a range, as received. */

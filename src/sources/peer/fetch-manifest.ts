@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { askOnce } from '../../http/ask-once.js'
+import { digestVersion } from '../../manifest/digest-version.js'
 import { Manifest } from '../../manifest/manifest.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
 import { HeldFolder } from '../../platform/held-folder.js'
@@ -19,6 +20,8 @@ const STALL_TIMEOUT_MS = 15_000
 export async function* listPeerManifest(options: {
   readonly url: string
   readonly copyId: string
+  /** Version of the copy in the record, which its objects must have; null: the node is believed. */
+  readonly version: string | null
   readonly access: PeerAccess
   /** An existing folder on a disk with room for the manifest. */
   readonly scratch: string
@@ -32,6 +35,7 @@ export async function* listPeerManifest(options: {
     await download(options, manifestPath(folder.path))
     const manifest = Manifest.openPublished(folder.path)
     try {
+      if (options.version !== null) requireVersion(manifest, options.version)
       yield* manifest.pages('all', PAGE_OBJECTS)
       yield [...manifest.markers.from('')]
     } finally {
@@ -58,4 +62,11 @@ async function download(options: Parameters<typeof listPeerManifest>[0], path: s
   const file = createWriteStream(path, { flags: 'wx' }) // never through a link planted there
   await pipeline(answer, file)
   if (file.bytesWritten !== Number(answer.headers['content-length'])) throw new Error('sent half a manifest')
+}
+
+/** Throws if the manifest was changed after its copy was published: then its etags are no longer the source's. */
+function requireVersion(manifest: Manifest, version: string): void {
+  const found = digestVersion(manifest)
+  if (found !== version)
+    throw new Error(`lists version ${found.slice(0, 8)} instead of ${version.slice(0, 8)}`)
 }

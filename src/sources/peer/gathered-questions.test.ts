@@ -77,6 +77,7 @@ async function fetchAll(
     node: 'taker',
     dataset: { name: 'flowers', source: 's3://bucket/flowers/' },
     access: { token: undefined, ca: undefined },
+    trustsNodes: false,
     connections: 4,
     report,
     home: {

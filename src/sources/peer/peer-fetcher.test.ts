@@ -65,6 +65,7 @@ function openFetcherAmong(
     node,
     dataset: { name: 'flowers', source: 's3://bucket/flowers/' },
     access: { token: undefined, ca: undefined },
+    trustsNodes: false,
     connections: 1,
     report: new PeerReport(),
     nowMs,

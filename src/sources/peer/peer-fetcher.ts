@@ -1,39 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BoundedMap } from '../../model/bounded-map.js'
-import type { Dataset } from '../../model/dataset.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { formatObjectUrl, type WireObject } from '../peer-wire.js'
 import type { Fetcher, FetchRequest, GivenDigest, InspectRequest } from '../source.js'
 import { type Awaited, AwaitedParts } from './awaited-parts.js'
 import { checkDonor } from './check-donor.js'
+import { NodesWord } from './nodes-word.js'
 import { Peer, type PeerOutcome, type PeerRequest } from './peer.js'
-import { openPeerConnection, type PeerAccess } from './peer-connection.js'
+import { openPeerConnection } from './peer-connection.js'
+import type { PeerHome, PeerLocation } from './peer-home.js'
 import type { PeerNews, PeerReport } from './peer-report.js'
-import {
-  type Asked,
-  type PlannedPart,
-  type Provider,
-  type Providers,
-  planProviders,
-} from './plan-providers.js'
-
-/** How a thread that reads from peers is set up. Plain data, so that it can be passed to a thread. */
-export interface PeerLocation {
-  readonly node: string
-  readonly dataset: Pick<Dataset, 'name' | 'source'>
-  readonly access: PeerAccess
-}
-
-/** The services that only the staging itself can provide to its readers. */
-export interface PeerHome {
-  /** The nodes that this one may ask right now. */
-  readonly findProviders: () => Providers
-  /** Keeps a peer's copy while it is read. False: it is no longer ready. */
-  readonly take: (copyId: string) => Promise<boolean>
-  /** Called when a peer's bytes differ from what the peer itself says they are. */
-  readonly onDamage: (node: string, damage: DonorDamage) => Promise<void>
-  readonly openOriginFetcher: () => Promise<Fetcher>
-}
+import { type Asked, type PlannedPart, type Provider, planProviders } from './plan-providers.js'
 
 interface PeerFetcherOptions extends PeerLocation {
   readonly connections: number
@@ -41,14 +18,6 @@ interface PeerFetcherOptions extends PeerLocation {
   readonly report: PeerReport
   /** A monotonic clock, in ms; default: that of the process. */
   readonly nowMs?: () => number
-}
-
-/** A peer's bytes of an object that turned out to be wrong. */
-export interface DonorDamage {
-  readonly key: string
-  readonly offset: number
-  readonly expected: string
-  readonly found: string
 }
 
 /** Minimum time between two rounds of asking all nodes, in ms. */
@@ -72,10 +41,12 @@ export class PeerFetcher implements Fetcher {
   /** The node that last served a range: if the range is requested again, its bytes were wrong. */
   readonly #servedBy = new BoundedMap<string, string>(MAX_REMEMBERED)
   readonly #awaited = new AwaitedParts()
+  readonly #word: NodesWord
   #origin: Promise<Fetcher> | undefined
 
   constructor(options: PeerFetcherOptions) {
     this.#options = { nowMs: () => performance.now(), ...options }
+    this.#word = new NodesWord(options)
   }
 
   async fetch(request: FetchRequest): Promise<void> {
@@ -83,19 +54,24 @@ export class PeerFetcher implements Fetcher {
     const range = { offset: request.offset, length: request.length }
     const path = this.#pathOf(request)
     const onFacts = once((facts: ObjectFacts) => request.onFacts?.(facts))
+    const isBelieved = this.#word.isEnough(request)
     const onDigest = once((given: GivenDigest) => {
       // Later it would miss the bytes that came before.
-      if (range.length === request.length) request.onDigest?.(given)
+      if (range.length === request.length)
+        request.onDigest?.({ ...given, isProven: given.isProven && isBelieved })
     })
     const { sink, signal, needsDigest } = request
     const part = { offset: request.offset, length: request.length }
     const distrusted = this.#servedBy.get(name)
-    if (distrusted !== undefined && distrusted !== STORE) await this.#doubt(distrusted, request, path)
+    if (distrusted !== undefined && distrusted !== STORE) await this.#checkDonor(distrusted, request, path)
     // No node has a digest of just a range of a part.
     const isStoreOnly = request.isRepeated || (needsDigest && request.partOffset !== undefined)
     const beganMs = this.#options.nowMs()
     const gathered = this.#gatheredOf(request)
-    const asked = { path, gathered, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
+    const onTold = (told: ObjectFacts) => onFacts(this.#word.doubt(told, request))
+    const asked = {
+      ...{ path, gathered, part, range, onFacts: onTold, onDigest, needsDigest, sink, signal, beganMs },
+    }
     const awaited: Awaited = { path, part, urgency: request.urgency ?? 'listed' }
     const without = new Set(distrusted === undefined ? [] : [distrusted])
     this.#awaited.note(request.key, awaited)
@@ -173,14 +149,21 @@ export class PeerFetcher implements Fetcher {
     this.#awaited.hurry(key, range)
   }
 
-  async inspect(request: InspectRequest): Promise<ObjectFacts> {
+  inspect(request: InspectRequest): Promise<ObjectFacts> {
+    return this.#word.inspect(request, {
+      askNodes: () => this.#inspectPeers(request),
+      askStore: () => this.#fromOrigin((fetcher) => fetcher.inspect(request)),
+    })
+  }
+
+  async #inspectPeers(request: InspectRequest): Promise<ObjectFacts | undefined> {
     let facts: ObjectFacts | undefined
     const isReady = this.#options.home.findProviders().ready.length > 0 // a stager would have to ask the store, too
     for (const { provider, isWaitedFor } of isReady ? this.#rank({ key: request.key, offset: 0 }) : []) {
       if (!(await this.#isKept(provider))) continue
       const range = { offset: 0, length: 0 }
-      const onFacts = (found: ObjectFacts) => {
-        facts = found
+      const onFacts = (told: ObjectFacts) => {
+        facts = this.#word.doubt(told, request)
       }
       const asked = {
         path: this.#pathOf(request),
@@ -197,7 +180,7 @@ export class PeerFetcher implements Fetcher {
       }
       if ((await this.#peerOf(provider).read(asked)) === 'done' && facts) return facts
     }
-    return this.#fromOrigin((fetcher) => fetcher.inspect(request))
+    return undefined
   }
 
   takeNews(): PeerNews | undefined {
@@ -249,7 +232,7 @@ export class PeerFetcher implements Fetcher {
   }
 
   /** Finds out whether a peer's wrong bytes were damaged on the way or are wrong on the peer. */
-  async #doubt(node: string, request: FetchRequest, path: string): Promise<void> {
+  async #checkDonor(node: string, request: FetchRequest, path: string): Promise<void> {
     const peer = this.#peers.get(node)
     if (peer === undefined) return
     const { key, offset, length, signal } = request

@@ -20,7 +20,8 @@ import { listPeerManifest } from './fetch-manifest.js'
 import { findListers, findPeers, MAX_PEERS, type PeerCopy } from './find-peers.js'
 import { Neighbours } from './neighbours.js'
 import type { PeerAccess } from './peer-connection.js'
-import { type DonorDamage, PeerFetcher, type PeerLocation } from './peer-fetcher.js'
+import { PeerFetcher } from './peer-fetcher.js'
+import type { DonorDamage, PeerLocation } from './peer-home.js'
 import { type PeerNews, PeerReport } from './peer-report.js'
 import type { PeerQuestion, PeerThreadLocation } from './peer-thread.js'
 import { planProviders, type Stager } from './plan-providers.js'
@@ -40,6 +41,8 @@ export interface PeerSourceOptions {
   /** This node. */
   readonly node: string
   readonly access: PeerAccess
+  /** Whether a node's word about an object replaces the source's checksum. */
+  readonly trustsNodes: boolean
   /** Opens the keeper that protects peers' copies from eviction while they are read. */
   readonly openKeeper: () => CopyKeeper
   /** A folder on this node for peers' manifests. */
@@ -148,8 +151,8 @@ class PeerSource implements StagingSource {
   }
 
   get #location(): PeerLocation {
-    const { node, access, dataset } = this.#options
-    return { node, access, dataset: { name: dataset.name, source: dataset.source } }
+    const { node, access, dataset, trustsNodes } = this.#options
+    return { node, access, trustsNodes, dataset: { name: dataset.name, source: dataset.source } }
   }
 
   async #answer(question: PeerQuestion): Promise<unknown> {
@@ -185,8 +188,10 @@ class PeerSource implements StagingSource {
   /** The first page of a peer's manifest and the pages after it; undefined if the manifest cannot be read. */
   async #beginListing(peer: PeerCopy, signal: AbortSignal | undefined) {
     if (!(await this.#keeper.take(peer.copy.copyId))) return undefined
-    const { access, scratch } = this.#options
-    const rest = listPeerManifest({ url: peer.url, copyId: peer.copy.copyId, access, scratch, signal })
+    const { access, scratch, trustsNodes } = this.#options
+    const { copyId, version } = peer.copy
+    const expected = trustsNodes ? null : version
+    const rest = listPeerManifest({ url: peer.url, copyId, version: expected, access, scratch, signal })
     try {
       const { value: first, done } = await rest.next()
       return done ? undefined : { first, rest }

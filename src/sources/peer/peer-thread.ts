@@ -1,6 +1,7 @@
 import type { SourceScheme } from '../../model/source-url.js'
 import type { Fetcher, OpenFetcher } from '../source.js'
-import { type DonorDamage, PeerFetcher, type PeerHome, type PeerLocation } from './peer-fetcher.js'
+import { PeerFetcher } from './peer-fetcher.js'
+import type { DonorDamage, PeerHome, PeerLocation } from './peer-home.js'
 import { PeerReport } from './peer-report.js'
 import type { Providers } from './plan-providers.js'
 

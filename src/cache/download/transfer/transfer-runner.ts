@@ -82,20 +82,24 @@ export class TransferRunner {
   }
 
   async #fetchWhole(object: TransferObject, urgency: Urgency): Promise<TransferResults['whole']> {
+    let isRepeated: boolean = false
     for (let mismatches = 0; ; mismatches += 1) {
-      const { digest, verifiedBy } = await this.#carryOut(
-        new WholeTransfer(this.#tools, { object, urgency, judge: this.#judge }),
-      )
-      if (verifiedBy !== 'own-sha256' || countUploadParts(object.etag) < 2) return { digest, verifiedBy }
-      // A small object uploaded in parts: ask the source for their size, and verify the file by them.
+      const transfer = new WholeTransfer(this.#tools, { object, urgency, isRepeated, judge: this.#judge })
+      const { digest, verifiedBy, isHearsay = false } = await this.#carryOut(transfer)
+      const isUnproven = verifiedBy === 'own-sha256'
+      if (!isUnproven || (!isHearsay && countUploadParts(object.etag) < 2)) return { digest, verifiedBy }
+      // Uploaded in parts, or from another node without a match: the source knows more. It verifies the file.
       const facts = await this.#inspect(object)
       try {
-        return { digest, verifiedBy: await proveByUploadParts(object, facts, this.#options.signal) }
+        const provenBy = await proveByUploadParts(object, facts, this.#options.signal)
+        if (!isHearsay || provenBy !== 'own-sha256' || !mayProve(object, facts))
+          return { digest, verifiedBy: provenBy }
       } catch (error) {
         if (!isDscError(error, 'CHECKSUM_MISMATCH') || mismatches === MAX_MISMATCHES) throw error
-        this.counts.retries += 1
-        this.counts.receivedBytes -= object.sizeBytes
       }
+      isRepeated = isHearsay
+      this.counts.retries += 1
+      this.counts.receivedBytes -= object.sizeBytes
     }
   }
 
@@ -175,4 +179,9 @@ async function digestPart(options: {
   } finally {
     await file.close()
   }
+}
+
+/** Whether the etag would verify the object if the size of its upload parts were known for certain. */
+function mayProve({ etag }: TransferObject, facts: ObjectFacts): boolean {
+  return facts.isEtagMd5 && countUploadParts(etag) > 1
 }

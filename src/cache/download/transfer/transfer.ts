@@ -33,10 +33,13 @@ export class WholeTransfer {
     {
       object,
       urgency,
+      isRepeated,
       judge,
     }: {
       readonly object: TransferObject
       readonly urgency: Urgency
+      /** The object was fetched before and what others sent was not the source's: only the source is asked. */
+      readonly isRepeated?: boolean
       /** Absent: every etag that looks like an MD5 counts as one. */
       readonly judge?: EtagJudge
     },
@@ -47,21 +50,24 @@ export class WholeTransfer {
       tools,
       object,
       range: { offset: 0, length: object.sizeBytes },
-      asks: { needsDigest: true, urgency },
+      asks: { needsDigest: true, isRepeated: isRepeated === true, urgency },
       chooseDigests: () => this.#chooseDigests(),
     })
   }
 
   /**
    * Makes one attempt. Resolves with the object's content digest and how it was verified; rejects with
-   * CHECKSUM_MISMATCH, transient, if the bytes do not match the source.
+   * CHECKSUM_MISMATCH, transient, if the bytes do not match the source. `isHearsay`: another node sent them, and
+   * nothing of the source's has verified them yet.
    */
-  attempt(limits: AttemptLimits): Promise<{ digest: string; verifiedBy: VerifiedBy }> {
+  attempt(limits: AttemptLimits): Promise<{ digest: string; verifiedBy: VerifiedBy; isHearsay?: boolean }> {
     return this.#range.attempt(limits, (digests) => {
       const { key, sizeBytes } = this.#object
       const proof = this.#proof
       const digest = formatDigest(this.#content, digests.get(this.#content)!)
-      if (proof.kind === 'size') return { digest, verifiedBy: sizeBytes === 0 ? 'size' : nameProof(proof) }
+      const isHearsay = this.#range.facts?.isHearsay === true
+      if (proof.kind === 'size')
+        return { digest, verifiedBy: sizeBytes === 0 ? 'size' : nameProof(proof), isHearsay }
       const found = digests.get(proof.algorithm)!
       const isNested = proof.kind === 'digest-of-digests' // uploaded by a multipart upload of one part
       const judge = nameProof(proof) === 'etag-md5' ? this.#judge : undefined
@@ -69,6 +75,8 @@ export class WholeTransfer {
         requireDigest(key, proof, isNested ? digestOf(proof.algorithm, found) : found)
         judge?.proven()
       } catch (error) {
+        // The etag may be no MD5: only the source can tell.
+        if (isHearsay && judge) return { digest, verifiedBy: 'own-sha256', isHearsay }
         if (!judge?.isNone(key, Buffer.from(found).toString('hex'))) throw error
         return { digest, verifiedBy: 'own-sha256' }
       }
@@ -126,6 +134,7 @@ export class PartTransfer {
         : {
             digest: formatDigest(this.#content, digests.get(this.#content)!),
             proof: this.#proof ? formatDigest(this.#proof, digests.get(this.#proof)!) : null,
+            ...(given ? { isHearsay: true } : {}),
           },
     )
   }
