@@ -1,4 +1,4 @@
-import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type SecureContext } from 'node:tls'
 import type { AnswerListener } from './answer-listener.js'
 import { AnswerParser } from './answer-parser.js'
@@ -21,6 +21,8 @@ export interface ConnectionTarget {
   readonly hostname: string
   readonly port: number
   readonly connectTimeoutMs: number
+  /** Looks up `hostname`. Default: as the system does. */
+  readonly lookup?: LookupFunction | undefined
   readonly proxy: HttpProxy | undefined
   /** Holds the bytes of each read until the next one; undefined: in this thread's memory. */
   readonly readBuffer: Buffer | undefined
@@ -141,6 +143,7 @@ export class HttpConnection {
       port: target.port,
       noDelay: true,
       autoSelectFamily: true,
+      ...(target.lookup && { lookup: target.lookup }),
       onread: {
         buffer,
         callback: (bytes: number) => this.#read(buffer.subarray(0, bytes)),

@@ -3,6 +3,7 @@ import { formatElapsed, isLogged, log } from '../log/log.js'
 import type { AnswerListener } from './answer-listener.js'
 import type { HttpProxy } from './find-proxy.js'
 import { type ConnectionTarget, HttpConnection } from './http-connection.js'
+import { lookupElsewhere } from './local-address.js'
 import { USER_AGENT } from './user-agent.js'
 
 /** A request without body. */
@@ -29,6 +30,8 @@ interface PoolOptions {
   readonly ca?: string | undefined
   /** The proxy for requests; undefined: none. */
   readonly proxy?: HttpProxy | undefined
+  /** Whether names that lead to this machine or its link are refused. Default: no. */
+  readonly refusesLocal?: boolean
   /** Default 10,000. */
   readonly connectTimeoutMs?: number
   /**
@@ -79,6 +82,7 @@ export class HttpPool {
       hostname: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port) || (isTls ? 443 : 80),
       connectTimeoutMs,
+      lookup: options.refusesLocal ? lookupElsewhere : undefined,
       proxy,
       readBuffer,
     }

@@ -38,6 +38,18 @@ export class AnswerRoom {
   }
 }
 
+/** Most of an answer that is read where no more is expected, bytes: a page of 1,000 keys has 4 MB at most. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024
+
+/** An answer that is longer than any that was asked for. */
+class EndlessAnswerError extends Error {
+  readonly code = 'ENDLESS_ANSWER'
+
+  constructor(maxBytes: number) {
+    super(`more than ${maxBytes / 1024 ** 2} MiB`)
+  }
+}
+
 /**
  * Sends a request and reads its whole answer into memory: into `room`, else into new memory. Afterwards `progress`
  * shows whether an answer had begun. Rejects with the connection's error, or with the signal's reason.
@@ -49,10 +61,13 @@ export function readAnswer(
     signal,
     progress,
     room = new AnswerRoom(),
+    maxBytes = MAX_ANSWER_BYTES,
   }: {
     readonly signal: AbortSignal | undefined
     readonly progress: { hasAnswer: boolean }
     readonly room?: AnswerRoom
+    /** The answer is given up when it is longer. Default: 32 MiB. */
+    readonly maxBytes?: number | undefined
   },
 ): Promise<Answer> {
   room.clear()
@@ -63,7 +78,12 @@ export function readAnswer(
         progress.hasAnswer = true
         ;[status, headers] = head
       },
-      onData: (chunk) => room.add(chunk),
+      onData: (chunk) => {
+        if (room.body.length + chunk.length <= maxBytes) return room.add(chunk)
+        signal?.removeEventListener('abort', stop)
+        setImmediate(() => control.cancel())
+        reject(new EndlessAnswerError(maxBytes))
+      },
       onEnd: () => {
         signal?.removeEventListener('abort', stop)
         resolve({ status, headers, body: room.body })

@@ -89,6 +89,18 @@ function explainUnreachable(code: string, cause: string, request: BrokenRequest)
       isAway: /answered 5|closed/.test(cause),
       hint: 'check HTTPS_PROXY and its password; NO_PROXY lists the hosts that are reached without it',
     }
+  if (code === 'ENDLESS_ANSWER')
+    return {
+      problem: `the answer of ${server} does not end (${cause})`,
+      isTransient: false,
+      hint: 'check the source’s URL and its endpoint',
+    }
+  if (code === 'LOCAL_ADDRESS')
+    return {
+      problem: `${cause}, where only a source of that name may lead`,
+      isTransient: false,
+      hint: 'use that URL as a source of its own, if you mean this node',
+    }
   const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
   return {
     problem: CONNECT_CODES.has(code)

@@ -4,6 +4,7 @@ import { throwIfStopped } from '../failure/throw-if-stopped.js'
 import type { Headers } from '../http/answer-listener.js'
 import { findProxy, type HttpProxy } from '../http/find-proxy.js'
 import { HttpPool } from '../http/http-pool.js'
+import { isLocalHost } from '../http/local-address.js'
 import { type Answer, readAnswer } from '../http/read-answer.js'
 import { BoundedMap } from '../model/bounded-map.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../model/stall-timeout.js'
@@ -27,6 +28,11 @@ export interface WebClientOptions {
   readonly ca: string | undefined
   /** For the first server of a request only, never for one that it redirects to. */
   readonly authorize: Authorize
+  /**
+   * URL of the source: lists and redirects may lead from its host to others, but not to this machine or its link, where
+   * their author could not read.
+   */
+  readonly home: string
 }
 
 /** One server on the way to an answer. */
@@ -64,16 +70,20 @@ interface WebQuestion extends Pick<ListOptions, 'onRetry' | 'stallTimeoutMs' | '
   /** The requested resource, for messages. */
   readonly what: string
   readonly dialect: Omit<AnswerDialect, 'readFacts'>
+  /** Most of the answer, bytes. Default: as for a page of a listing. */
+  readonly maxBytes?: number
 }
 
 /** Keep-alive connections to the servers of URLs. The target of a redirect is remembered while it works. */
 export class WebClient {
   readonly #options: WebClientOptions
+  readonly #homeHost: string
   readonly #servers = new Map<string, { readonly pool: HttpPool; readonly proxy: HttpProxy | undefined }>()
   readonly #led = new BoundedMap<string, string>(MAX_REMEMBERED)
 
   constructor(options: WebClientOptions) {
     this.#options = options
+    this.#homeHost = new URL(options.home).hostname
   }
 
   /** Asks at `start`, and follows each Redirect that `ask` throws. */
@@ -134,19 +144,26 @@ export class WebClient {
   }
 
   async #hopTo(raw: string, start: string): Promise<Hop> {
-    const { origin, host, pathname, search } = new URL(raw)
-    const isStart = origin === new URL(start).origin
+    const { origin, host, hostname, pathname, search } = new URL(raw)
+    const from = new URL(start)
+    const isStart = origin === from.origin
+    const isLed = hostname !== from.hostname // by a redirect, not by a line of a list
+    const mayBeLocal = hostname === this.#homeHost || (isLed && isLocalHost(this.#homeHost))
+    if (!mayBeLocal && isLocalHost(hostname)) throw refuseLocal(this.#homeHost, host)
     const authorization = isStart ? await this.#options.authorize() : {}
     const headers = { host, 'accept-encoding': 'identity', ...authorization }
-    return { ...this.#connect(origin), origin, path: pathname + search, headers }
+    return { ...this.#connect(origin, mayBeLocal), origin, path: pathname + search, headers }
   }
 
-  #connect(origin: string) {
+  #connect(origin: string, mayBeLocal: boolean) {
     const { connections, ca } = this.#options
     const known = this.#servers.get(origin)
     if (known) return known
     const proxy = findProxy(origin, process.env)
-    const server = { pool: new HttpPool(origin, { connections, ca, proxy }), proxy }
+    const server = {
+      pool: new HttpPool(origin, { connections, ca, proxy, refusesLocal: !mayBeLocal }),
+      proxy,
+    }
     this.#servers.set(origin, server)
     return server
   }
@@ -166,6 +183,13 @@ function leadOn(from: string, redirect: Redirect): string {
       hint: 'expected a redirect to https:// (or http:// from http://)',
     },
   )
+}
+
+function refuseLocal(home: string, host: string): SourceFailure {
+  return new SourceFailure('SOURCE_UNREACHABLE', `${home} leads to ${host}, which is this node itself`, {
+    isTransient: false,
+    hint: 'use that URL as a source of its own, if you mean this node',
+  })
 }
 
 function isTransient(error: unknown): boolean {
@@ -225,12 +249,14 @@ async function ask(method: 'GET' | 'HEAD', hop: Hop, question: WebQuestion): Pro
   throwIfStopped(signal)
   const progress = { hasAnswer: false }
   const request = { method, path, headers, stallTimeoutMs }
-  const answer = await readAnswer(pool, request, { signal, progress }).catch((error: unknown) => {
-    throwIfStopped(signal)
-    const receivedBytes = progress.hasAnswer ? 0 : undefined
-    const about = { what, origin, proxy: proxy?.url, receivedBytes, expectedBytes: 0, stallTimeoutMs }
-    throw dialect.describeConnectionError(error as Error, about)
-  })
+  const answer = await readAnswer(pool, request, { signal, progress, maxBytes: question.maxBytes }).catch(
+    (error: unknown) => {
+      throwIfStopped(signal)
+      const receivedBytes = progress.hasAnswer ? 0 : undefined
+      const about = { what, origin, proxy: proxy?.url, receivedBytes, expectedBytes: 0, stallTimeoutMs }
+      throw dialect.describeConnectionError(error as Error, about)
+    },
+  )
   const { status } = answer
   if (status >= 200 && status <= 299) return answer
   const body = answer.body.toString('utf8', 0, MAX_ERROR_BODY_BYTES)

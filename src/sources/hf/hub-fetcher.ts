@@ -37,7 +37,7 @@ export function createHubFetcher(
   })
   // The etags of large files come from the server that stores them, not from the hub.
   const protocol = { locate, dialect, hasRanges: true, hasEtags: false }
-  return new WebFetcher(protocol, { connections, ca, authorize })
+  return new WebFetcher(protocol, { connections, ca, authorize, home: endpoint })
 }
 
 /** The header that a token is sent in. */

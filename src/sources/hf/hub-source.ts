@@ -26,7 +26,7 @@ export function openHubSource(dataset: Dataset): Source {
     url: what,
     async *list(options) {
       const { ca } = await locate()
-      const client = new WebClient({ connections: LISTING_CONNECTIONS, ca, authorize })
+      const client = new WebClient({ connections: LISTING_CONNECTIONS, ca, authorize, home: endpoint })
       try {
         yield* listRepository(client, { endpoint, url, what }, options)
       } finally {

@@ -282,6 +282,18 @@ describe('a web source', () => {
     await assert.rejects(list(open(`${web.origin}/round`)), /leads in circles/)
   })
 
+  test('a list leads to this node only under its own name', async () => {
+    const { port } = new URL(web.origin)
+    web.files.set('/l/files.txt', Buffer.from(`http://localhost:${port}/d/a.bin`))
+    const asked = web.requests.length
+    const listing = list(open(`${web.origin}/l/files.txt`))
+    await assert.rejects(listing, /127\.0\.0\.1 leads to localhost:\d+, which is this node itself/)
+    assert.deepEqual(
+      web.requests.slice(asked).map(({ url }) => url),
+      ['/l/files.txt'],
+    )
+  })
+
   for (const { what, name, text, says } of [
     {
       what: 'a web page',

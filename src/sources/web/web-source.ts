@@ -15,6 +15,8 @@ import { WEB_DIALECT } from './web-failure.js'
 /** Concurrent requests for files' sizes, when their list does not give them. */
 const QUESTIONS = 16
 const PAGE_OBJECTS = 1000
+/** A million lines of 250 characters. */
+const MAX_LIST_BYTES = 256 * 1024 * 1024
 
 /** Where a source's files are. Plain data, so that it can be passed to a worker. */
 interface WebLocation {
@@ -35,7 +37,7 @@ export function openWebSource(dataset: Dataset): Source {
     url: what,
     async *list(options) {
       const { ca } = await locate()
-      const client = new WebClient({ connections: QUESTIONS, ca, authorize: () => ({}) })
+      const client = new WebClient({ connections: QUESTIONS, ca, authorize: () => ({}), home: url })
       try {
         const files = await listFiles(client, { url, what }, options)
         for (let at = 0; at < files.length; at += PAGE_OBJECTS)
@@ -60,7 +62,7 @@ function createWebFetcher({ url, ca }: WebLocation, connections: number): WebFet
     return { url: target, what: withoutQuery(target) }
   }
   const protocol = { locate, dialect: WEB_DIALECT, hasRanges: false, hasEtags: true }
-  return new WebFetcher(protocol, { connections, ca, authorize: () => ({}) })
+  return new WebFetcher(protocol, { connections, ca, authorize: () => ({}), home: url })
 }
 
 async function listFiles(
@@ -73,7 +75,12 @@ async function listFiles(
     const key = decodePath(new URL(url).pathname.split('/').at(-1) ?? '') || 'index.html'
     return [{ url, key, sizeBytes: undefined, digest: undefined }]
   }
-  const { body } = await client.readText(url, { ...options, what, dialect: WEB_DIALECT })
+  const { body } = await client.readText(url, {
+    ...options,
+    what,
+    dialect: WEB_DIALECT,
+    maxBytes: MAX_LIST_BYTES,
+  })
   try {
     return parseFileList(body.toString('utf8'), format, url)
   } catch (error) {
