@@ -1,5 +1,6 @@
 import { readSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
+import { serveJobs } from '../../platform/job-threads.js'
 import { isIntact, SampleReader } from '../../samples/read-samples.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import { allocateForCrc32 } from '../../wasm/crc32.js'
@@ -26,11 +27,6 @@ interface ReadFolder {
   readonly held?: readonly number[] | undefined
 }
 
-/** Messages to a reader thread: what to read, once, and then its jobs. */
-export type ReaderOrder =
-  | { readonly kind: 'begin'; readonly data: ReaderData }
-  | { readonly kind: 'job'; readonly id: number; readonly job: ReaderJob }
-
 /** Work for a reader thread. `copy` moves bytes inside the arena; `touch` reads samples that clients will map. */
 export type ReaderJob =
   | { readonly kind: 'read'; readonly samples: Uint32Array; readonly offsets: Float64Array }
@@ -54,7 +50,6 @@ export type ReaderResult =
   | { readonly kind: 'copy' }
   | { readonly kind: 'shuffle'; readonly samples: Uint32Array }
   | { readonly kind: 'prefix'; readonly prefix: Prefix }
-  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
 
 /** Maximum bytes of one write of neighboring samples to the arena: half of a usual L2 cache. */
 const RUN_BYTES = 512 * 1024
@@ -168,21 +163,9 @@ function findPrefix(job: Extract<ReaderJob, { kind: 'prefix' }>): Prefix {
   })
 }
 
-if (parentPort) {
-  let runner: JobRunner | undefined
-  parentPort.on('message', (order: ReaderOrder) => {
-    if (order.kind === 'begin') {
-      runner = new JobRunner(order.data)
-      return
-    }
-    const { id, job } = order
-    let result: ReaderResult
-    try {
-      result = runner!.run(job)
-    } catch (error) {
-      const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
-      result = { kind: 'failed', code, message }
-    }
-    parentPort!.postMessage({ id, result })
-  })
-}
+let runner: JobRunner | undefined
+serveJobs<ReaderJob, ReaderResult, ReaderData>(parentPort, (job) => runner!.run(job), {
+  onWord(data) {
+    runner = new JobRunner(data)
+  },
+})

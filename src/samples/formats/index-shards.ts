@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
-import { DscError, type describeFailure } from '../../failure/dsc-error.js'
+import { DscError } from '../../failure/dsc-error.js'
 import { type BytePath, toBytes, toText } from '../byte-path.js'
 import type { FolderFile, LeftOut } from '../plan/sample-files.js'
 import { requireLength, tableFiles } from '../sample-table.js'
@@ -35,8 +35,6 @@ export interface TarIndexJob {
 export type TarIndexReply =
   | { readonly kind: 'indexed'; readonly table: Uint8Array; readonly damaged: readonly LeftOut[] }
   | { readonly kind: 'not-single' }
-  | { readonly kind: 'failed'; readonly failure: ReturnType<typeof describeFailure> }
-  | { readonly kind: 'broken'; readonly message: string }
 
 /** The content of a shard from which samples are found. */
 interface OpenShard {

@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os'
-import { DscError } from '../../failure/dsc-error.js'
-import { BackgroundThread } from '../../platform/background-thread.js'
+import { JobThread, spreadJobs } from '../../platform/job-threads.js'
 import type { ListedFile } from '../list-folder.js'
 import { concatTables } from '../make-table.js'
 import { openSampleTable, tableFiles } from '../sample-table.js'
 import type { IndexedSamples, IndexRequest, ShardFormat } from './format.js'
-import type { TarIndexJob, TarIndexReply } from './index-shards.js'
+import { NotSingle, type TarIndexJob, type TarIndexReply } from './index-shards.js'
+
+const THREAD = new URL('../../tar-index-thread.cjs', import.meta.url)
 
 /** With less than this, threads take longer to start than they save. */
 const BYTES_PER_THREAD = 64 * 2 ** 20
@@ -31,15 +32,30 @@ export async function indexTarInThreads(
 ): Promise<IndexedSamples | undefined> {
   const { files } = request
   const groups = groupBySize(files, threadCount * GROUPS_PER_THREAD)
-  const replies = await runAll(
-    groups.map((group) => ({
-      request: { root: request.root, onDamage: request.onDamage, files: group },
-      format,
-    })),
-    threadCount,
-    (done) => request.onProgress?.(Math.floor((files.length * done) / groups.length), files.length),
-  )
-  if (replies === undefined) return undefined
+  const replies: Indexed[] = []
+  let done = 0
+  try {
+    await spreadJobs(
+      groups.map(
+        (group): TarIndexJob => ({
+          request: { root: request.root, onDamage: request.onDamage, files: group },
+          format,
+        }),
+      ),
+      {
+        threads: threadCount,
+        start: () => new JobThread<TarIndexJob, TarIndexReply>(THREAD),
+        onResult(place, reply) {
+          if (reply.kind === 'not-single') throw new NotSingle()
+          replies[place] = reply
+          request.onProgress?.(Math.floor((files.length * ++done) / groups.length), files.length)
+        },
+      },
+    )
+  } catch (error) {
+    if (error instanceof NotSingle) return undefined
+    throw error
+  }
   const paths = files.map(({ path }) => path)
   return {
     table: concatTables(
@@ -63,47 +79,4 @@ export function groupBySize(files: readonly ListedFile[], count: number): readon
     bytes += file.size
   }
   return groups.filter((group) => group !== undefined)
-}
-
-/** Returns replies in the order of the jobs; undefined as soon as one is `not-single`. */
-function runAll(
-  jobs: readonly TarIndexJob[],
-  threadCount: number,
-  onDone: (count: number) => void,
-): Promise<readonly Indexed[] | undefined> {
-  const threads: BackgroundThread<TarIndexJob, TarIndexReply>[] = []
-  const replies: Indexed[] = []
-  const { promise, resolve, reject } = Promise.withResolvers<readonly Indexed[] | undefined>()
-  let next = 0
-  let done = 0
-  const begin = () => {
-    let at = next++
-    const thread = new BackgroundThread<TarIndexJob, TarIndexReply>(
-      new URL('../../tar-index-thread.cjs', import.meta.url),
-      {
-        data: undefined,
-        onFailure: reject,
-        onReply(reply) {
-          if (reply.kind === 'not-single') return resolve(undefined)
-          if (reply.kind !== 'indexed') return reject(failureOf(reply))
-          replies[at] = reply
-          onDone(++done)
-          if (done === jobs.length) resolve(replies)
-          at = next++
-          if (at < jobs.length) thread.post(jobs[at]!)
-        },
-      },
-    )
-    thread.ref()
-    thread.post(jobs[at]!)
-    threads.push(thread)
-  }
-  for (let i = 0; i < Math.min(threadCount, jobs.length); i++) begin()
-  return promise.finally(() => Promise.all(threads.map((thread) => thread.stop())))
-}
-
-function failureOf(reply: Exclude<TarIndexReply, { kind: 'indexed' | 'not-single' }>): Error {
-  if (reply.kind === 'broken') return new Error(reply.message)
-  const { code, message, hint } = reply.failure
-  return new DscError(code, message, { hint })
 }

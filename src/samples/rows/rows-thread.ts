@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { isDscError } from '../../failure/dsc-error.js'
+import { type FromJobThread, serveJobs } from '../../platform/job-threads.js'
 import { MessagePackWriter } from './message-pack.js'
 import { packGroup } from './pack-group.js'
 import { ParquetFile } from './parquet-file.js'
@@ -26,23 +26,10 @@ export interface InspectedFile {
   readonly unpackedBytes: number
 }
 
-/** `column`: the job continues with that column of a row group. */
-export type RowsMessage = RowsResult | { readonly kind: 'column'; readonly what: string }
-
-/** `failed` carries the parts of a DscError or of the system's error. */
 export type RowsResult =
   | ({ readonly kind: 'inspect' } & InspectedFile)
   | { readonly kind: 'unpack'; readonly bytes: number }
   | { readonly kind: 'group'; readonly bytes: Uint8Array<ArrayBuffer> }
-  | { readonly kind: 'failed'; readonly failure: RowsFailure }
-
-/** An error on its way out of a thread. */
-export interface RowsFailure {
-  readonly isDscError: boolean
-  readonly code: string | undefined
-  readonly message: string
-  readonly hint: string | undefined
-}
 
 /** Number of files whose footers are kept: a large footer takes longer to read than a row group. */
 const OPEN_FILES = 16
@@ -61,8 +48,9 @@ async function run(job: RowsJob): Promise<RowsResult> {
   }
 }
 
+/** Tells the other side which column the job continues with. */
 function tellColumn(what: string): void {
-  parentPort!.postMessage({ kind: 'column', what } satisfies RowsMessage)
+  parentPort!.postMessage({ ends: [], word: what } satisfies FromJobThread<RowsResult, string>)
 }
 
 async function readGroup(job: GroupJob): Promise<Uint8Array<ArrayBuffer>> {
@@ -87,16 +75,6 @@ async function openOnce(job: GroupJob): Promise<ParquetFile> {
   return file
 }
 
-function describe(error: unknown): RowsFailure {
-  const { code, message, hint } = error as { code?: string; message: string; hint?: string }
-  return { isDscError: isDscError(error), code, message, hint }
-}
-
-parentPort?.on('message', (job: RowsJob) => {
-  run(job)
-    .catch((error: unknown): RowsResult => ({ kind: 'failed', failure: describe(error) }))
-    .then((result) => {
-      const moved = result.kind === 'group' ? [result.bytes.buffer] : []
-      parentPort!.postMessage(result satisfies RowsMessage, moved)
-    })
+serveJobs(parentPort, run, {
+  movedWith: (result) => (result.kind === 'group' ? [result.bytes.buffer] : []),
 })

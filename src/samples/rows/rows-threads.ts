@@ -1,8 +1,10 @@
 import { availableParallelism } from 'node:os'
-import { DscError, type FailureCode } from '../../failure/dsc-error.js'
-import { BackgroundThread } from '../../platform/background-thread.js'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
-import type { RowsFailure, RowsJob, RowsMessage, RowsResult } from './rows-thread.js'
+import { JobThread, spreadJobs } from '../../platform/job-threads.js'
+import type { RowsJob, RowsResult } from './rows-thread.js'
+
+const THREAD = new URL('../../rows-thread.cjs', import.meta.url)
 
 /** Maximum number of threads: more would hold more row groups in memory at a time than a node can spare. */
 export const ROWS_THREADS = Math.min(4, Math.max(1, availableParallelism()))
@@ -22,35 +24,17 @@ interface RowsJobsOptions {
  * Runs jobs in its own threads, one per thread at a time, and passes results to `onResult` with their places. The first
  * failure ends it once running jobs have ended; waiting jobs are not started.
  */
-export async function runRowsJobs(jobs: readonly RowsJob[], options: RowsJobsOptions): Promise<void> {
-  const { onResult, patienceMs } = options
-  const count = Math.min(jobs.length, ROWS_THREADS)
-  let next = 0
-  const failures = new Map<number, unknown>()
-  const work = async () => {
-    const thread = new RowsThread(patienceMs)
-    let place = 0
-    try {
-      while (next < jobs.length && failures.size === 0) {
-        place = next++
-        onResult(place, await thread.run(jobs[place]!))
-      }
-    } catch (error) {
-      failures.set(place, error)
-    } finally {
-      await thread.stop()
-    }
-  }
-  await Promise.all(Array.from({ length: count }, work))
-  if (failures.size > 0) throw failures.get(Math.min(...failures.keys())) // the same every time
+export function runRowsJobs(
+  jobs: readonly RowsJob[],
+  { onResult, patienceMs }: RowsJobsOptions,
+): Promise<void> {
+  return spreadJobs(jobs, { threads: ROWS_THREADS, start: () => new RowsThread(patienceMs), onResult })
 }
 
 /** One thread that runs one job at a time; after abandoning a job it accepts no other. */
 export class RowsThread {
   readonly #patienceMs: number
-  readonly #thread: BackgroundThread<RowsJob, RowsMessage>
-  #settle: { resolve(result: RowsResult): void; reject(error: unknown): void } | undefined
-  #job: RowsJob | undefined
+  readonly #thread: JobThread<RowsJob, RowsResult, never, string>
   /** The part of the file being decoded. */
   #where = 'its footer'
   #watch: NodeJS.Timeout | undefined
@@ -58,28 +42,27 @@ export class RowsThread {
   /** `patienceMs`: see `RowsJobsOptions`. */
   constructor(patienceMs = DEFAULT_PATIENCE_MS) {
     this.#patienceMs = patienceMs
-    this.#thread = new BackgroundThread(new URL('../../rows-thread.cjs', import.meta.url), {
-      data: undefined,
-      onReply: (message: RowsMessage) => this.#hear(message),
-      onFailure: (error) => this.#settle?.reject(explainEnd(error, this.#job?.shown, this.#where)),
+    this.#thread = new JobThread(THREAD, {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+      onWord: (where) => this.#enter(where),
     })
   }
 
   async run(job: RowsJob): Promise<RowsResult> {
-    this.#job = job
-    this.#where = 'its footer'
-    const result = new Promise<RowsResult>((resolve, reject) => {
-      this.#settle = { resolve, reject }
+    this.#enter('its footer')
+    const late = new Promise<never>((_, reject) => {
+      this.#watch = setTimeout(() => {
+        const reason = `${this.#where} takes longer than ${this.#patienceMs / 1000} s to decode`
+        reject(unreadable(job.shown, reason))
+      }, this.#patienceMs)
     })
-    this.#thread.ref()
-    this.#thread.post(job)
-    this.#beginWatch()
     try {
-      return await result
+      return await Promise.race([this.#thread.run(job), late])
+    } catch (error) {
+      throw isDscError(error) ? error : explain(error as NodeJS.ErrnoException, job.shown, this.#where)
     } finally {
       clearTimeout(this.#watch)
-      this.#thread.unref()
+      this.#watch = undefined
     }
   }
 
@@ -87,35 +70,21 @@ export class RowsThread {
     return this.#thread.stop()
   }
 
-  #beginWatch(): void {
-    clearTimeout(this.#watch)
-    this.#watch = setTimeout(() => {
-      const reason = `${this.#where} takes longer than ${this.#patienceMs / 1000} s to decode`
-      this.#settle?.reject(unreadable(this.#job!.shown, reason))
-    }, this.#patienceMs)
-  }
-
-  #hear(message: RowsMessage): void {
-    if (message.kind === 'column') {
-      this.#where = message.what
-      this.#beginWatch()
-    } else if (message.kind === 'failed') this.#settle?.reject(toError(message.failure, this.#job!))
-    else this.#settle?.resolve(message)
+  /** Begins a part of a file, which has the whole patience again. */
+  #enter(where: string): void {
+    this.#where = where
+    this.#watch?.refresh()
   }
 }
 
-function toError({ isDscError, code, message, hint }: RowsFailure, job: RowsJob): unknown {
-  if (isDscError) return new DscError(code as FailureCode, message, { hint })
-  const error = Object.assign(new Error(`${job.shown}: ${message}`), { code })
-  return describeDiskFailure(error, job.shown)
-}
-
-/** Explains a thread that ended by itself because a file needed more memory than allowed. */
-function explainEnd(error: Error, shown: string | undefined, where: string): unknown {
-  const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
-  return isMemory
-    ? unreadable(shown ?? 'a Parquet file', `${where} takes more than ${HEAP_MIB} MiB to decode`)
-    : error
+/** Explains a failure of the system, or of a thread that ended because a file needed more memory than allowed. */
+function explain(error: NodeJS.ErrnoException, shown: string, where: string): unknown {
+  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
+    return unreadable(shown, `${where} takes more than ${HEAP_MIB} MiB to decode`)
+  return describeDiskFailure(
+    Object.assign(new Error(`${shown}: ${error.message}`), { code: error.code }),
+    shown,
+  )
 }
 
 function unreadable(shown: string, reason: string): DscError {

@@ -1,10 +1,13 @@
 import type { MessagePort } from 'node:worker_threads'
+import { packFailure, unpackFailure } from '../../../failure/failure-wire.js'
+import type { FromJobThread, JobEnd, ToJobThread } from '../../../platform/job-threads.js'
 import type { Fetcher, OpenFetcher } from '../../../sources/source.js'
 import { openBandwidthBucket } from './bandwidth-bucket.js'
-import { packFailure, unpackFailure } from './failure-wire.js'
 import { TransferRunner } from './transfer-runner.js'
-import type { TransferTask } from './transfer-task.js'
-import type { FromWorker, TaskResult, ToWorker, WorkerSetup } from './worker-wire.js'
+import type { TransferResults, TransferTask } from './transfer-task.js'
+import type { FromWorker, ToWorker, WorkerSetup } from './worker-wire.js'
+
+type TaskEnd = JobEnd<TransferResults[TransferTask['kind']]>
 
 const PROGRESS_MS = 100
 /**
@@ -21,9 +24,10 @@ const GATHER_RESULTS = 16
  */
 export function serveTransfers(port: MessagePort, schemes: Readonly<Record<string, OpenFetcher>>): void {
   let transfers: ThreadTransfers | undefined
-  port.on('message', (message: ToWorker) => {
-    if (transfers !== undefined) transfers.take(message)
-    else transfers = begin(port, message, schemes)
+  port.on('message', (message: ToJobThread<TransferTask, ToWorker>) => {
+    if (message.kind === 'jobs') for (const { id, job } of message.jobs) transfers!.begin(id, job)
+    else if (transfers !== undefined) transfers.take(message.word)
+    else transfers = begin(port, message.word, schemes)
   })
 }
 
@@ -46,7 +50,7 @@ class ThreadTransfers {
   readonly #progress: NodeJS.Timeout
   readonly #asked = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>()
   #lastQuestion = 0
-  #results: TaskResult[] = []
+  #ends: TaskEnd[] = []
   #reportTimer: NodeJS.Timeout | undefined
   #tellNow: NodeJS.Immediate | undefined
   #reportedMs = Number.NEGATIVE_INFINITY
@@ -73,9 +77,6 @@ class ThreadTransfers {
     switch (message.kind) {
       case 'begin':
         return
-      case 'tasks':
-        for (const { id, task } of message.tasks) this.#begin(id, task)
-        return
       case 'answer':
         this.#asked.get(message.id)?.resolve(message.answer)
         this.#asked.delete(message.id)
@@ -97,16 +98,16 @@ class ThreadTransfers {
     }
   }
 
-  #begin(id: number, task: TransferTask): void {
+  begin(id: number, task: TransferTask): void {
     this.#runner.run(task).then(
       (value) => this.#end({ id, value }),
       (error: unknown) => this.#end({ id, failure: packFailure(error) }),
     )
   }
 
-  #end(result: TaskResult): void {
-    this.#results.push(result)
-    if (this.#results.length >= GATHER_RESULTS) this.#report()
+  #end(end: TaskEnd): void {
+    this.#ends.push(end)
+    if (this.#ends.length >= GATHER_RESULTS) this.#report()
     else if (performance.now() - this.#reportedMs > GATHER_MS)
       this.#tellNow ??= setImmediate(() => this.#report())
     else this.#reportTimer ??= setTimeout(() => this.#report(), GATHER_MS)
@@ -120,8 +121,8 @@ class ThreadTransfers {
     this.#reportedMs = performance.now()
     this.#reportedBytes = this.#runner.counts.receivedBytes
     const news = this.#fetcher.takeNews?.()
-    this.#post({ kind: 'report', results: this.#results, counts: { ...this.#runner.counts }, news })
-    this.#results = []
+    this.#post({ kind: 'report', counts: { ...this.#runner.counts }, news }, this.#ends)
+    this.#ends = []
   }
 
   #ask(question: unknown): Promise<unknown> {
@@ -133,7 +134,7 @@ class ThreadTransfers {
     })
   }
 
-  #post(message: FromWorker): void {
-    this.#port.postMessage(message)
+  #post(word: FromWorker, ends: readonly TaskEnd[] = []): void {
+    this.#port.postMessage({ ends, word } satisfies FromJobThread<unknown, FromWorker>)
   }
 }

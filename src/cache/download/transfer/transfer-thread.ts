@@ -1,7 +1,7 @@
-import { BackgroundThread } from '../../../platform/background-thread.js'
+import { packFailure } from '../../../failure/failure-wire.js'
+import { JobThread } from '../../../platform/job-threads.js'
 import type { SourceAccess } from '../../../sources/source.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
-import { packFailure, unpackFailure } from './failure-wire.js'
 import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
 import type { FromWorker, ToWorker, WorkerSetup } from './worker-wire.js'
 
@@ -20,117 +20,75 @@ interface ThreadWork {
 
 type Value = TransferResults[TransferTask['kind']]
 
-interface Pending {
-  readonly resolve: (value: Value) => void
-  readonly reject: (error: unknown) => void
-}
-
 /** A thread that transfers objects over its own connections. It starts to load its code as soon as it is created. */
 export class TransferThread {
   counts: TransferCounts = { receivedBytes: 0, retries: 0, throttled: 0 }
-  readonly #worker: BackgroundThread<ToWorker, FromWorker>
-  readonly #pending = new Map<number, Pending>()
-  #outbox: { readonly id: number; readonly task: TransferTask }[] = []
-  #lastId = 0
-  #failure: Error | undefined
+  readonly #thread: JobThread<TransferTask, Value, ToWorker, FromWorker>
   #work: ThreadWork | undefined
 
   constructor() {
-    this.#worker = new BackgroundThread(WORKER_FILE, {
-      data: undefined,
+    this.#thread = new JobThread(WORKER_FILE, {
       resourceLimits: RESOURCE_LIMITS,
-      onReply: (message) => this.#hear(message),
-      onFailure: (cause) => this.#fail(cause),
+      onWord: (word) => this.#hear(word),
+      onChange: () => this.#work?.onChange(),
     })
   }
 
   /** Number of tasks that have not ended. */
-  get pendingTasks(): number {
-    return this.#pending.size
+  get jobCount(): number {
+    return this.#thread.jobCount
   }
 
   /** Tells the thread which source to read. Call once, before the first task. */
   begin(work: ThreadWork): void {
     this.#work = work
-    this.#worker.ref()
-    this.#worker.post({ kind: 'begin', setup: work.setup })
+    this.#thread.tell({ kind: 'begin', setup: work.setup })
   }
 
-  /** Tasks of one event-loop turn are sent together. They fail if the thread dies. */
-  run(task: TransferTask): Promise<Value> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure) {
-        reject(this.#failure)
-        return
-      }
-      this.#lastId += 1
-      this.#pending.set(this.#lastId, { resolve, reject })
-      if (this.#outbox.length === 0) queueMicrotask(() => this.#flush())
-      this.#outbox.push({ id: this.#lastId, task })
-    })
+  /** Fails if the thread dies. */
+  async run(task: TransferTask): Promise<Value> {
+    return this.#thread.run(task)
   }
 
   /** A reader waits for this object, or for a range of it. */
   hurry(key: string, range: ByteRange | undefined): void {
-    if (this.#pending.size === 0) return
-    this.#flush() // the hurried task may still be in the outbox
-    this.#worker.post({ kind: 'hurry', key, range })
+    if (this.#thread.jobCount > 0) this.#thread.tell({ kind: 'hurry', key, range })
   }
 
   /** Fails the running tasks. */
   abort(): void {
-    this.#worker.post({ kind: 'stop' })
+    this.#thread.tell({ kind: 'stop' })
   }
 
   async close(): Promise<void> {
-    this.#worker.post({ kind: 'close' })
-    const patience = setTimeout(() => void this.#worker.stop(), CLOSE_PATIENCE_MS)
-    await this.#worker.ended
+    this.#thread.tell({ kind: 'close' })
+    const patience = setTimeout(
+      () => void this.#thread.stop(new Error('a thread that transfers objects did not close in time')),
+      CLOSE_PATIENCE_MS,
+    )
+    await this.#thread.ended
     clearTimeout(patience)
-    if (this.#pending.size > 0) this.#fail(new Error('it did not close in time'))
   }
 
   /** Ends a thread that never got a task. */
   dismiss(): Promise<void> {
-    return this.#worker.stop()
+    return this.#thread.stop()
   }
 
-  #flush(): void {
-    const tasks = this.#outbox
-    if (tasks.length === 0) return
-    this.#outbox = []
-    this.#worker.post({ kind: 'tasks', tasks })
-  }
-
-  #hear(message: FromWorker): void {
-    const { access, onChange } = this.#work!
-    if (message.kind === 'ask') {
-      void this.#answer(access, message)
+  #hear(word: FromWorker): void {
+    if (word.kind === 'ask') {
+      void this.#answer(word)
       return
     }
-    if (message.news !== undefined) access.onNews?.(message.news)
-    this.counts = message.counts
-    for (const result of message.results) {
-      const task = this.#pending.get(result.id)
-      this.#pending.delete(result.id)
-      if ('failure' in result) task?.reject(unpackFailure(result.failure))
-      else task?.resolve(result.value)
-    }
-    onChange()
+    if (word.news !== undefined) this.#work!.access.onNews?.(word.news)
+    this.counts = word.counts
   }
 
-  async #answer(access: SourceAccess, { id, question }: Extract<FromWorker, { kind: 'ask' }>): Promise<void> {
+  async #answer({ id, question }: Extract<FromWorker, { kind: 'ask' }>): Promise<void> {
     try {
-      this.#worker.post({ kind: 'answer', id, answer: await access.answer?.(question) })
+      this.#thread.tell({ kind: 'answer', id, answer: await this.#work!.access.answer?.(question) })
     } catch (error) {
-      this.#worker.post({ kind: 'no-answer', id, failure: packFailure(error) })
+      this.#thread.tell({ kind: 'no-answer', id, failure: packFailure(error) })
     }
-  }
-
-  /** Fails the thread's tasks; the first cause counts. */
-  #fail(cause: Error): void {
-    this.#failure ??= new Error(`a thread that transfers objects ended early: ${cause.message}`, { cause })
-    for (const { reject } of this.#pending.values()) reject(this.#failure)
-    this.#pending.clear()
   }
 }

@@ -1,3 +1,4 @@
+import { leastBusy } from '../../../platform/job-threads.js'
 import type { SourceAccess } from '../../../sources/source.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
 import { createEtagEvidence } from './etag-judge.js'
@@ -38,8 +39,7 @@ export function openWorkerEngine(options: {
       return sum
     },
     run(task) {
-      const thread = threads.reduce((best, next) => (next.pendingTasks < best.pendingTasks ? next : best))
-      return thread.run(task) as Promise<never>
+      return leastBusy(threads).run(task) as Promise<never>
     },
     hurry(key, range) {
       for (const thread of threads) thread.hurry(key, range)

@@ -1,8 +1,8 @@
+import type { WireFailure } from '../../../failure/failure-wire.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
 import type { EtagEvidence } from './etag-judge.js'
-import type { WireFailure } from './failure-wire.js'
-import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
+import type { TransferCounts } from './transfer-task.js'
 
 /** The source of a transfer thread, and its limits. */
 export interface WorkerSetup {
@@ -17,14 +17,10 @@ export interface WorkerSetup {
   readonly etagEvidence: EtagEvidence
 }
 
-/** A message from the process to a transfer worker. */
+/** A word from the process to a transfer worker, beside its tasks. */
 export type ToWorker =
   /** The first message. */
   | { readonly kind: 'begin'; readonly setup: WorkerSetup }
-  | {
-      readonly kind: 'tasks'
-      readonly tasks: readonly { readonly id: number; readonly task: TransferTask }[]
-    }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'no-answer'; readonly id: number; readonly failure: WireFailure }
   /** A reader waits for an object, or a range of it. */
@@ -34,16 +30,10 @@ export type ToWorker =
   /** No more tasks follow. */
   | { readonly kind: 'close' }
 
-/** How one task of a worker ended. */
-export type TaskResult =
-  | { readonly id: number; readonly value: TransferResults[TransferTask['kind']] }
-  | { readonly id: number; readonly failure: WireFailure }
-
-/** A message from a transfer worker to the process. */
+/** A word from a transfer worker to the process, beside its results. */
 export type FromWorker =
   | {
       readonly kind: 'report'
-      readonly results: readonly TaskResult[]
       readonly counts: TransferCounts
       /** For the source (`Fetcher.takeNews`). */
       readonly news: unknown

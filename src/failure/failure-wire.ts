@@ -1,5 +1,5 @@
-import { DscError, type FailureCode } from '../../../failure/dsc-error.js'
-import { SourceFailure } from '../../../failure/source-failure.js'
+import { DscError, type FailureCode } from './dsc-error.js'
+import { SourceFailure } from './source-failure.js'
 
 /** A failure in transit between threads: structured clones lose the classes and properties of errors. */
 export type WireFailure =
