@@ -36,9 +36,17 @@ export const EDGES = [
     from: 'records sources feed exchange memory cache agent cli',
   },
   { to: 'log', why: 'what --verbose and --debug show', from: 'http records cache cli sources' },
-  { to: 'config', why: 'what dsc.yaml and the environment say, as one object', from: 'cache agent cli' },
+  {
+    to: 'config',
+    why: 'what dsc.yaml and the environment say, as one object',
+    from: 'sources cache agent cli',
+  },
   { to: 'records', why: 'the record, behind its port', from: 'cache agent open cli sources' },
-  { to: 'http', why: 'bytes of stores and of other nodes', from: 'agent sources' },
+  {
+    to: 'http',
+    why: 'bytes of stores and of other nodes, and questions to them',
+    from: 'memory agent cli sources',
+  },
   { to: 'wasm', why: 'WebAssembly by hand: checksums, half precision', from: 'half feed proof samples' },
   { to: 'half', why: 'numbers in half precision', from: 'exchange memory' },
   // What both systems and their doors read and write.

@@ -1,13 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from '../cache/cache.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
+import { planPause } from '../platform/plan-pause.js'
+import { pause } from '../platform/poll.js'
 import { identifyProcess } from '../platform/processes.js'
 
-/** Pauses before a failed download is retried, in ms: the first, and the longest. */
-const RETRY_MS = { first: 1000, longest: 30_000 }
+/** A failed download is retried until the feed ends. */
+const PACE = { firstMs: 2000, longestMs: 60_000, patienceMs: Number.POSITIVE_INFINITY }
 
 /** A dataset that is being prepared on this node, leased to this process. */
 export interface Preparing {
@@ -60,7 +61,7 @@ export async function beginPreparing(
   let leaseId: string | undefined
   let mayRetry = false
   const prepare = async (): Promise<Copy> => {
-    for (let pauseMs = RETRY_MS.first; ; pauseMs = Math.min(RETRY_MS.longest, 2 * pauseMs)) {
+    for (let attempts = 1; ; attempts++) {
       try {
         const found = await prepareDataset(cache, request, options)
         leaseId = found.leaseId
@@ -69,7 +70,10 @@ export async function beginPreparing(
         const mayPass = isDscError(error) && error.isRetryable && !options.signal.aborted
         if (!mayRetry || !mayPass) throw error
         context.report.note(`dsc: ${dataset.name}: ${error.message}; it is tried again`)
-        await sleep(pauseMs, undefined, { signal: options.signal }).catch(() => {})
+        await pause(
+          planPause({ attempts, elapsedMs: 0, random: Math.random() }, PACE) ?? PACE.longestMs,
+          options.signal,
+        )
       }
     }
   }

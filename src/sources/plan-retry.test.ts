@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DEFAULT_PATIENCE_MS, type FailedAttempt, MAX_RETRY_AFTER_MS, planRetry } from './plan-retry.js'
+import { type FailedAttempt, MAX_RETRY_AFTER_MS, planRetry } from './plan-retry.js'
+
+const PATIENCE_MS = 300_000
 
 const failed: FailedAttempt = {
   code: 'SOURCE_UNREACHABLE',
@@ -9,7 +11,7 @@ const failed: FailedAttempt = {
   retryAfterMs: undefined,
   attempts: 1,
   elapsedMs: 0,
-  patienceMs: DEFAULT_PATIENCE_MS,
+  patienceMs: PATIENCE_MS,
   random: 0.5,
 }
 
@@ -37,11 +39,11 @@ for (const { name, change, delayMs } of [
   },
   {
     name: 'gives up where nobody answers for too long',
-    change: { isAway: true, elapsedMs: DEFAULT_PATIENCE_MS },
+    change: { isAway: true, elapsedMs: PATIENCE_MS },
     delayMs: undefined,
   },
   { name: 'gives up after 12 stalls', change: { code: 'SOURCE_STALLED', attempts: 12 }, delayMs: undefined },
-  { name: 'gives up when the time is over', change: { elapsedMs: DEFAULT_PATIENCE_MS }, delayMs: undefined },
+  { name: 'gives up when the time is over', change: { elapsedMs: PATIENCE_MS }, delayMs: undefined },
   {
     name: 'gives up when the source wants more than an hour',
     change: { retryAfterMs: MAX_RETRY_AFTER_MS + 1 },

@@ -1,4 +1,5 @@
 import type { FailureCode } from '../failure/dsc-error.js'
+import { planPause } from '../platform/plan-pause.js'
 
 /** The facts that decide whether and when to retry a failed attempt. */
 export interface FailedAttempt {
@@ -18,10 +19,8 @@ export interface FailedAttempt {
   readonly random: number
 }
 
-const BASE_DELAY_MS = 100
-const MAX_DELAY_MS = 10_000
-/** How long to keep trying a source unless DSC_RETRY_FOR says otherwise: a store restarts, a name server fails over. */
-export const DEFAULT_PATIENCE_MS = 300_000
+/** Pauses without a wish of the source, in ms. */
+const PAUSES = { firstMs: 100, longestMs: 10_000 }
 /** The longest pause that a source may ask for: rate limits last minutes, quotas an hour. */
 export const MAX_RETRY_AFTER_MS = 3_600_000
 const DEFAULT_ATTEMPTS = 8
@@ -39,13 +38,12 @@ export function countAttempts({ code, isAway }: Pick<FailedAttempt, 'code' | 'is
 }
 
 /**
- * The pause before the next attempt in ms, or undefined to give up. Full-jitter exponential backoff from 100 ms to 10
- * s; waits out a Retry-After of the source in full, plus jitter.
+ * The pause before the next attempt in ms, or undefined to give up. Waits out a Retry-After of the source in full, plus
+ * jitter.
  */
 export function planRetry(failed: FailedAttempt): number | undefined {
-  const { attempts, retryAfterMs = 0 } = failed
-  if (!failed.isTransient || attempts >= (countAttempts(failed) ?? Number.POSITIVE_INFINITY)) return undefined
-  const jitterMs = failed.random * Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** Math.min(attempts - 1, 30))
-  const isOver = failed.elapsedMs + jitterMs > failed.patienceMs || retryAfterMs > MAX_RETRY_AFTER_MS
-  return isOver ? undefined : retryAfterMs + jitterMs
+  const { patienceMs, retryAfterMs = 0 } = failed
+  if (!failed.isTransient || retryAfterMs > MAX_RETRY_AFTER_MS) return undefined
+  const pauseMs = planPause(failed, { ...PAUSES, patienceMs, attempts: countAttempts(failed) })
+  return pauseMs === undefined ? undefined : retryAfterMs + pauseMs
 }

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { DscError } from '../failure/dsc-error.js'
+import { readRetryPatienceMs } from '../config/retry-patience.js'
 import { SourceFailure } from '../failure/source-failure.js'
 import { throwIfStopped } from '../failure/throw-if-stopped.js'
 import { log } from '../log/log.js'
-import { parseDuration } from '../model/duration.js'
-import { countAttempts, DEFAULT_PATIENCE_MS, planRetry } from './plan-retry.js'
+import { pause } from '../platform/poll.js'
+import { countAttempts, planRetry } from './plan-retry.js'
 
 /** Called with each failure before the next attempt; `attemptsLeft` more at most, undefined: for some minutes. */
 export type OnRetry = (failure: SourceFailure, attemptsLeft: number | undefined) => void
@@ -24,7 +23,7 @@ export async function withRetries<Value>(
 ): Promise<Value> {
   const { signal } = options
   let [beganMs, attempts, keptBytes] = [performance.now(), 0, options.keptBytes?.() ?? 0]
-  const patienceMs = readPatienceMs(process.env.DSC_RETRY_FOR)
+  const patienceMs = readRetryPatienceMs(process.env)
   for (;;) {
     throwIfStopped(signal)
     attempts += 1
@@ -52,20 +51,8 @@ export async function withRetries<Value>(
       const allowed = countAttempts(error)
       options.onRetry?.(error, allowed === undefined ? undefined : allowed - attempts)
       log('verbose', `${error.message}; attempt ${attempts + 1} in ${delayMs.toFixed(0)} ms`)
-      await sleep(delayMs, undefined, signal ? { signal } : {}).catch(() => {})
+      await pause(delayMs, signal)
       beganMs += retryAfterMs ?? 0
     }
-  }
-}
-
-function readPatienceMs(raw: string | undefined): number {
-  if (!raw) return DEFAULT_PATIENCE_MS
-  try {
-    return parseDuration(raw)
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new DscError('CONFIG_INVALID', `DSC_RETRY_FOR: ${error.message}`, {
-      hint: 'set it to a time such as 5m',
-    })
   }
 }

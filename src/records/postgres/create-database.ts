@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openOrClose } from '../../failure/closers.js'
 import { log } from '../../log/log.js'
+import { planPause } from '../../platform/plan-pause.js'
 import type { ChangeWait } from '../contract/record-store.js'
 import type { Durability, SqlDatabase, SqlTransaction, WriteScope } from '../database/sql-database.js'
 import type { ChangeListener } from './change-listener.js'
@@ -33,10 +34,9 @@ export interface PostgresOptions {
 const DEFAULT_PATIENCE_MS = 60_000
 /** A shorter restart is not worth reporting. */
 const SILENT_MS = 2000
-const FIRST_PAUSE_MS = 20
-const MAX_PAUSE_MS = 1000
+const PAUSES = { firstMs: 20, longestMs: 1000 }
 /** The locks leave only deadlocks and keys inserted at once as conflicts; a bug must not retry forever. */
-const MAX_CONFLICTS = 20
+const CONFLICTS = { ...PAUSES, patienceMs: Number.POSITIVE_INFINITY, attempts: 20 }
 /** Probability that a write also clears tokens that others left an hour ago. */
 const FORGET_CHANCE = 1 / 2000
 
@@ -119,14 +119,17 @@ function createRepeater(
       log('verbose', `${location}: the connection was lost (${(error as Error).message}); trying again`)
       lostSinceMs ??= performance.now()
       const awayMs = performance.now() - lostSinceMs
-      if (awayMs > patienceMs) throw explainFailure(error, location)
+      const pauseMs = planPause(
+        { attempts: losses, elapsedMs: awayMs, random: Math.random() },
+        { ...PAUSES, patienceMs },
+      )
+      if (pauseMs === undefined) throw explainFailure(error, location)
       if (awayMs > SILENT_MS && !isTold) {
         isTold = true
         const leftS = Math.ceil((patienceMs - awayMs) / 1000)
         onAway?.(`the record ${location} does not answer; waiting for it for up to ${leftS} s`)
       }
-      const pauseMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(losses, 10))
-      await sleep(pauseMs * (0.5 + Math.random() / 2))
+      await sleep(pauseMs)
     }
     for (let losses = 0; ; ) {
       const tried = await attempt()
@@ -134,19 +137,20 @@ function createRepeater(
       if (tried.outcome === 'failed') throw explainFailure(tried.error, location)
       if (tried.outcome === 'conflict') {
         conflicts += 1
-        if (conflicts > MAX_CONFLICTS) throw explainFailure(tried.error, location)
+        const pauseMs = planPause({ attempts: conflicts, elapsedMs: 0, random: Math.random() }, CONFLICTS)
+        if (pauseMs === undefined) throw explainFailure(tried.error, location)
         onRetry('conflict')
         log('verbose', `${location}: another writer was first; trying again`)
-        await sleep(Math.random() * FIRST_PAUSE_MS * conflicts)
+        await sleep(pauseMs)
         continue
       }
-      await pauseAfterLoss(tried.error, losses++)
+      await pauseAfterLoss(tried.error, ++losses)
       while (tried.unsure !== undefined) {
         const found = await findOutcome(connections, tried.unsure.token)
         if (found.outcome === 'done' && found.value === 'committed') return tried.unsure.value
         if (found.outcome === 'done') break
         if (found.outcome === 'failed') throw explainFailure(found.error, location)
-        await pauseAfterLoss(found.error, losses++)
+        await pauseAfterLoss(found.error, ++losses)
       }
     }
   }
