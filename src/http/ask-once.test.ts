@@ -41,7 +41,7 @@ test('a question brings its token and body, and its answer can be read', async (
     const said = [request.method, request.url, request.headers.authorization, await text(request)]
     response.writeHead(201).end(said.join(' '))
   })
-  const body = new TextEncoder().encode('hello')
+  const body = [new TextEncoder().encode('hel'), new TextEncoder().encode('lo')]
   const answer = await askOnce(`${url}/a?b=1`, { ...QUESTION, method: 'POST', token: 'secret', body })
   assert.equal(answer.statusCode, 201)
   assert.equal(await text(answer), 'POST /a?b=1 Bearer secret hello')

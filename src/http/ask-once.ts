@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Agent, IncomingMessage } from 'node:http'
 import { formatElapsed, log } from '../log/log.js'
 
 // Imported as an ES module, node:http would evaluate all its exports, including the browser's fetch and WebSocket: 50
@@ -6,30 +6,46 @@ import { formatElapsed, log } from '../log/log.js'
 const { request: requestPlain } = process.getBuiltinModule('node:http')
 const { request: requestTls } = process.getBuiltinModule('node:https')
 
-/** A request to an agent; too rare to keep connections for. */
+/** A request outside the hot path; HttpPool reads stores and peers. */
 export interface Question {
-  readonly method?: 'GET' | 'POST'
+  readonly method?: 'GET' | 'HEAD' | 'POST'
   readonly token: string | undefined
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array
+  readonly body?: string | readonly Uint8Array[] | undefined
   /** Certificates (PEM) of the authorities for the server's certificate; undefined = those that Node.js trusts. */
-  readonly ca: string | undefined
+  readonly ca?: string | undefined
   readonly connectTimeoutMs: number
   /** How long the server may send no byte before the request or its answer fails. */
   readonly silenceMs: number
   readonly signal: AbortSignal | undefined
+  /** Keeps connections for further requests. Default: each has its own. */
+  readonly agent?: Agent | undefined
 }
 
-/** Sends one request over its own connection. Read the answer's stream to its end, or destroy it. */
+/** Sends one request. Read the answer's stream to its end, or destroy it. */
 export function askOnce(url: string, question: Question): Promise<IncomingMessage> {
-  const { method = 'GET', token, headers, body, ca, connectTimeoutMs, silenceMs, signal } = question
+  const {
+    method = 'GET',
+    token,
+    headers,
+    body,
+    ca,
+    connectTimeoutMs,
+    silenceMs,
+    signal,
+    agent = false,
+  } = question
   const beganMs = performance.now()
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? requestTls : requestPlain
     const request = send(url, {
       method,
-      agent: false,
-      headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+      agent,
+      headers: {
+        ...headers,
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(Array.isArray(body) && { 'content-length': body.reduce((sum, part) => sum + part.length, 0) }),
+      },
       ca,
       signal,
     })
@@ -38,9 +54,10 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
       () => request.destroy(new Error(`no connection in ${connectTimeoutMs} ms`)),
       connectTimeoutMs,
     )
-    request.once('socket', (socket) =>
-      socket.once(send === requestTls ? 'secureConnect' : 'connect', () => clearTimeout(connecting)),
-    )
+    request.once('socket', (socket) => {
+      if (request.reusedSocket) clearTimeout(connecting)
+      else socket.once(send === requestTls ? 'secureConnect' : 'connect', () => clearTimeout(connecting))
+    })
     request.setTimeout(silenceMs, () =>
       (answer ?? request).destroy(new Error(`no byte for ${silenceMs / 1000} s`)),
     )
@@ -54,6 +71,10 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
       reject(error)
     })
     request.once('close', () => clearTimeout(connecting))
-    request.end(body)
+    if (typeof body === 'string') request.end(body)
+    else {
+      for (const part of body ?? []) request.write(part)
+      request.end()
+    }
   })
 }

@@ -1,7 +1,12 @@
+import { text as readText } from 'node:stream/consumers'
 import { DscError } from '../../failure/dsc-error.js'
+import { askOnce, type Question } from '../../http/ask-once.js'
 import { JOB_HEADER } from '../../memory/params/message.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
 import { readToken } from './exchange-serve.js'
+
+/** How long a central node may send no byte, in ms: an update of a large model takes seconds. */
+const PATIENCE_MS = 60_000
 
 /** Asks a central node for its status, after a change if given. Throws if it refuses or does not answer. */
 export async function askParameterServer(
@@ -9,28 +14,39 @@ export async function askParameterServer(
   { change, job, signal }: { readonly change?: object; readonly job?: string; readonly signal: AbortSignal },
 ): Promise<Record<string, unknown>> {
   const token = await readToken(tokenFile)
-  const headers: Record<string, string> = {
-    [JOB_HEADER]: job ?? nameDefaultJob(),
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  const question: Question = {
+    ...(change && { method: 'POST', body: JSON.stringify(change) }),
+    headers: { [JOB_HEADER]: job ?? nameDefaultJob() },
+    ...{ token, signal, connectTimeoutMs: PATIENCE_MS, silenceMs: PATIENCE_MS },
   }
-  const request = change
-    ? { method: 'POST', body: JSON.stringify(change), headers, signal }
-    : { headers, signal }
-  const path = change ? '/v1/optimizer' : '/v1/status'
-  const answer = await fetch(new URL(path, server), request).catch((cause: unknown) => {
-    const inner = (cause as { cause?: { code?: string; message?: string } }).cause
-    const reason = inner?.code ?? inner?.message ?? String(cause)
+  const url = new URL(change ? '/v1/optimizer' : '/v1/status', server).href
+  const { status, text } = await askForText(url, question).catch((cause: NodeJS.ErrnoException) => {
+    const reason = cause.code ?? cause.message
     throw new DscError('PARAMS_UNREACHABLE', `${server} does not answer (${reason})`, {
       hint: 'start one with `dsc params serve`, or name it with --server',
       cause,
     })
   })
-  if (answer.ok) return (await answer.json()) as Record<string, unknown>
-  const body = (await answer.json().catch(() => ({}))) as { error?: { reason: string; message: string } }
-  const { reason, message } = body.error ?? { reason: '', message: `it answers ${answer.status}` }
-  throw new DscError('PARAMS_REFUSED', `${server}: ${message}`, {
+  const body = parseObject(text)
+  if (status === 200) return body
+  const { reason, message } = (body.error ?? {}) as { readonly reason?: string; readonly message?: string }
+  throw new DscError('PARAMS_REFUSED', `${server}: ${message ?? `it answers ${status}`}`, {
     ...(reason === 'token' ? { hint: '--token-file' } : {}),
   })
+}
+
+async function askForText(url: string, question: Question): Promise<{ status: number; text: string }> {
+  const answer = await askOnce(url, question)
+  return { status: answer.statusCode ?? 0, text: await readText(answer) }
+}
+
+/** Empty: the server is no central node, which answers with an object. */
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    return {}
+  }
 }
 
 /** A status as lines of names and values. */

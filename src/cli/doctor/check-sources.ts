@@ -1,5 +1,6 @@
 import { type DscError, isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
+import { askOnce } from '../../http/ask-once.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatDuration } from '../../model/duration.js'
 import type { ListOptions, Source } from '../../sources/source.js'
@@ -102,12 +103,15 @@ async function readServerTime(endpoint: string, signal: AbortSignal): Promise<nu
   url.username = ''
   url.password = ''
   try {
-    const response = await fetch(url, {
+    const answer = await askOnce(url.href, {
       method: 'HEAD',
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(CLOCK_TIMEOUT_MS)]),
+      token: undefined,
+      signal,
+      connectTimeoutMs: CLOCK_TIMEOUT_MS,
+      silenceMs: CLOCK_TIMEOUT_MS,
     })
-    const timeMs = Date.parse(response.headers.get('date') ?? '')
+    answer.destroy()
+    const timeMs = Date.parse(answer.headers.date ?? '')
     return Number.isNaN(timeMs) ? undefined : timeMs
   } catch {
     // The source's own check reports an unreachable server; here it only means that there is no time.

@@ -1,6 +1,10 @@
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, type IncomingMessage } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { askOnce } from '../../http/ask-once.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
+import { planPause } from '../../platform/plan-pause.js'
 import type { PushExtras } from './central-options.js'
 import { encodeHalfPush } from './half-gradient.js'
 import { encodeFrame, JOB_HEADER } from './message.js'
@@ -14,9 +18,10 @@ export type PushResult =
   | { readonly state: 'applied' | 'waiting' | 'duplicate'; readonly version: number }
   | { readonly state: 'refused'; readonly reason: 'stale' | 'ahead' | 'epoch'; readonly message: string }
 
-/** How long to retry a server that does not answer before a call fails, and the pause between attempts, in ms. */
-const PATIENCE_MS = 30_000
-const PAUSE_MS = 100
+/** Retries of a server that does not answer, until a call fails; all workers wait for one that restarts. */
+const PACE = { firstMs: 100, longestMs: 500, patienceMs: 30_000 }
+/** A server sends no byte while it waits for other ranks, 20 s at most, or computes an update. */
+const SILENCE_MS = 120_000
 
 /** Address of the central node, and the parameters that this worker trains. */
 export interface ParameterClientOptions {
@@ -187,8 +192,8 @@ interface Call {
 
 /** Repeats the call until the server answers; a final refusal becomes a DscError. */
 async function callPatiently(call: Call): Promise<{ status: number; bytes: Buffer }> {
-  let deadlineMs: number | undefined // from the first failure on: a pull may have waited for other ranks before
-  for (;;) {
+  let failedMs: number | undefined // the first failure, not the call: a pull may have waited for other ranks before
+  for (let attempts = 1; ; attempts++) {
     try {
       const answer = await callOnce(call)
       if (answer.status === 200 || answer.status === 202) return answer
@@ -201,54 +206,33 @@ async function callPatiently(call: Call): Promise<{ status: number; bytes: Buffe
     } catch (cause) {
       const isFinal = isDscError(cause) && !cause.isRetryable
       if (isFinal || call.signal?.aborted) throw cause
-      deadlineMs ??= performance.now() + (call.patienceMs ?? PATIENCE_MS)
-      if (performance.now() > deadlineMs)
+      failedMs ??= performance.now()
+      const pace = { ...PACE, patienceMs: call.patienceMs ?? PACE.patienceMs }
+      const elapsedMs = performance.now() - failedMs
+      const pauseMs = planPause({ attempts, elapsedMs, random: Math.random() }, pace)
+      if (pauseMs === undefined)
         throw new DscError('PARAMS_UNREACHABLE', `${call.url} does not answer: ${String(cause)}`, { cause })
+      await sleep(pauseMs)
     }
-    await new Promise((settle) => setTimeout(settle, PAUSE_MS))
   }
 }
 
-function callOnce(call: Call): Promise<{ status: number; bytes: Buffer }> {
-  const { body, agent, signal } = call
-  return new Promise((settle, fail) => {
-    const length = body?.reduce((sum, part) => sum + part.length, 0)
-    const request = httpRequest(
-      new URL(call.path, call.url),
-      {
-        method: body ? 'POST' : 'GET',
-        agent,
-        signal,
-        headers: {
-          [JOB_HEADER]: call.job ?? nameDefaultJob(),
-          ...(length === undefined ? {} : { 'content-length': length }),
-          ...(call.token === undefined ? {} : { authorization: `Bearer ${call.token}` }),
-        },
-      },
-      (response) => {
-        const size = Number(response.headers['content-length'] ?? Number.NaN)
-        if (response.statusCode === 200 && call.receive) {
-          call.receive(response).then(
-            () => settle({ status: 200, bytes: Buffer.alloc(0) }),
-            (error) => {
-              response.destroy()
-              fail(error)
-            },
-          )
-          return
-        }
-        const parts: Buffer[] = []
-        response.on('data', (part: Buffer) => parts.push(part))
-        response.once('error', fail)
-        response.once('end', () => {
-          const bytes = Buffer.concat(parts)
-          if (bytes.length < size) fail(new Error('the answer was cut off'))
-          else settle({ status: response.statusCode ?? 0, bytes })
-        })
-      },
-    )
-    request.once('error', fail)
-    for (const part of body ?? []) request.write(part)
-    request.end()
+async function callOnce(call: Call): Promise<{ status: number; bytes: Buffer }> {
+  const { body, agent, signal, token, receive } = call
+  const answer = await askOnce(new URL(call.path, call.url).href, {
+    method: body ? 'POST' : 'GET',
+    headers: { [JOB_HEADER]: call.job ?? nameDefaultJob() },
+    ...{ body, token, agent, signal },
+    connectTimeoutMs: PACE.patienceMs,
+    silenceMs: SILENCE_MS,
   })
+  const status = answer.statusCode ?? 0
+  try {
+    if (status !== 200 || !receive) return { status, bytes: await buffer(answer) }
+    await receive(answer)
+    return { status, bytes: Buffer.alloc(0) }
+  } catch (error) {
+    answer.destroy()
+    throw error
+  }
 }
