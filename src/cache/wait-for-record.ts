@@ -1,8 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../failure/dsc-error.js'
+import { LOOK_MS, pause } from '../platform/poll.js'
 import type { Cache } from './cache.js'
-
-const ASK_AGAIN_MS = 2000
 
 /**
  * Opens the cache once its record can be reached: a server started while the record is down begins its work when it is
@@ -20,6 +18,6 @@ export async function waitForRecord(
       if (!isDscError(error, 'RECORD_UNAVAILABLE') || signal?.aborted) throw error
       onAway(`${error.message}; waiting for it`)
     }
-    await sleep(ASK_AGAIN_MS, undefined, { ...(signal && { signal }) }).catch(() => {})
+    await pause(LOOK_MS.database, signal)
   }
 }

@@ -7,6 +7,7 @@ import type { Surroundings } from '../cache/surroundings.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Copy } from '../model/copy.js'
 import { formatCount } from '../model/format-count.js'
+import { LOOK_MS, pause } from '../platform/poll.js'
 import { keepTable, readKeptTable } from '../samples/kept-tables.js'
 import { type ListedSamples, listShardSamples, openListedTable } from '../samples/listed-samples.js'
 import type { FolderFile } from '../samples/plan/sample-files.js'
@@ -21,9 +22,6 @@ import { findHolders, findInRoot, isAlone, keepInRoot } from './shared-tables.js
 const METHOD = 'dsc shard samples 3'
 /** How long to wait for other nodes' lists before making one here, in ms; without other nodes, not at all. */
 const AGENTS_FIRST_MS = 1000
-/** How often to ask other nodes for a list, in ms; and how often to ask those that are making one. */
-const ASK_AGAIN_MS = 500
-const ASK_LISTING_MS = 50
 
 interface ComingShards {
   readonly preparing: Preparing
@@ -176,12 +174,12 @@ async function findAgents(
         const told = await Promise.race([ask(), tooLate])
         if (told !== 'listing') return told
         if (performance.now() >= untilMs) return undefined
-        await sleep(ASK_LISTING_MS)
+        await pause(LOOK_MS.progress)
       }
     },
     async askUntilTold() {
       while (!signal.aborted) {
-        await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {})
+        await pause(LOOK_MS.node, signal)
         const told = signal.aborted ? undefined : await ask()
         if (told && told !== 'listing') return told
       }

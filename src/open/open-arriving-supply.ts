@@ -9,6 +9,7 @@ import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Copy } from '../model/copy.js'
 import { HeldFolder } from '../platform/held-folder.js'
+import { LOOK_MS, pause } from '../platform/poll.js'
 import { toText } from '../samples/byte-path.js'
 import { explainLeftOut, noSamples } from '../samples/index-samples.js'
 import { digestListing, type ListedFiles, listSamples } from '../samples/listed-samples.js'
@@ -17,9 +18,6 @@ import type { Preparing } from './begin-preparing.js'
 import { CopyArrivals } from './copy-arrivals.js'
 import type { FeedRequest, LeasedSupply } from './feed-request.js'
 import { noSplit, prefixOf } from './open-dataset-folder.js'
-
-/** How often to ask the record whether a download is admitted, in ms. */
-const LOOK_INTERVAL_MS = 50
 
 /** How long to wait for an admitted download's stager to answer before reading its manifest instead, in ms. */
 const MAX_SILENCE_MS = 2000
@@ -118,7 +116,7 @@ async function findAdmitted({ cache, dataset, prepared }: Preparing): Promise<Co
     const copies = await cache.record.listCopies(wanted, cache.nowMs())
     const copy = copies.find((each) => !each.stripe && isOfDefinition(each, dataset))
     if (copy && ((await canAsk(copy)) || performance.now() - beganMs > MAX_SILENCE_MS)) return copy
-    await Promise.race([over, sleep(LOOK_INTERVAL_MS)])
+    await Promise.race([over, pause(LOOK_MS.progress)])
   }
   await prepared
   return undefined

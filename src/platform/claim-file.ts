@@ -1,19 +1,17 @@
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { checkProcess, identifyProcess } from '../../platform/processes.js'
-import { randomSuffix } from './rows-paths.js'
+import { LOOK_MS, pause } from './poll.js'
+import { checkProcess, identifyProcess } from './processes.js'
+import { createUniqueId } from './unique-id.js'
 
 /**
  * How often a claim shows that it is alive, and how long one whose process cannot be checked counts as alive, in ms.
  */
 const BEAT_MS = 5000
 const BELIEVED_MS = 60_000
-/** How often to check another process's claim, in ms. */
-const LOOK_MS = 100
 
 /** Makes other processes wait; it ends with the process. */
-interface RowsClaim {
+interface FolderClaim {
   release(): void
 }
 
@@ -21,10 +19,10 @@ interface RowsClaim {
  * Waits until no other process unpacks into the folder, then claims it; undefined if `isDone` in the meantime. A claim
  * only saves work: concurrent writers write the same data, which becomes visible whole.
  */
-export async function claimRows(
+export async function claimFolder(
   folder: string,
   { isDone, onWait }: { readonly isDone: () => boolean; readonly onWait: () => void },
-): Promise<RowsClaim | undefined> {
+): Promise<FolderClaim | undefined> {
   const path = join(folder, 'claim')
   for (;;) {
     if (take(path)) return hold(path)
@@ -32,13 +30,13 @@ export async function claimRows(
     else if (isDone()) return undefined
     else {
       onWait()
-      await sleep(LOOK_MS)
+      await pause(LOOK_MS.release)
     }
   }
 }
 
 function take(path: string): boolean {
-  const own = `${path}.${randomSuffix()}`
+  const own = `${path}.${createUniqueId()}`
   writeFileSync(own, JSON.stringify(identifyProcess(process.pid) ?? {}), { flag: 'wx' })
   try {
     linkSync(own, path) // all or nothing, and only if there is no claim
@@ -51,7 +49,7 @@ function take(path: string): boolean {
   }
 }
 
-function hold(path: string): RowsClaim {
+function hold(path: string): FolderClaim {
   const beat = setInterval(() => {
     try {
       utimesSync(path, new Date(), new Date())
@@ -80,7 +78,7 @@ function isHeld(path: string): boolean {
 
 /** Removes a claim by path; of two concurrent removals, one succeeds. */
 function remove(path: string): void {
-  const aside = `${path}.${randomSuffix()}`
+  const aside = `${path}.${createUniqueId()}`
   try {
     renameSync(path, aside)
     rmSync(aside, { force: true })

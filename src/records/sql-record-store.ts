@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isLogged } from '../log/log.js'
+import { pause } from '../platform/poll.js'
 import { changeLock } from './change/change-lock.js'
 import { chargeReadyCopy } from './change/charge-copy.js'
 import { endDeadLeases, releaseUseLeases } from './change/end-leases.js'
@@ -36,7 +36,7 @@ export function createSqlRecordStore(engine: SqlDatabase): RecordStore {
     nowMs: () => database.nowMs(),
     waitForChange: async (wait) => {
       if (database.waitForChange) return database.waitForChange(wait)
-      await sleep(wait.pollMs, undefined, wait.signal ? { signal: wait.signal } : {}).catch(() => {})
+      await pause(wait.pollMs, wait.signal)
     },
     findHindrance: async () => database.findHindrance?.(),
     close: () => database.close(),

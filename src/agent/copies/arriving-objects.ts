@@ -5,16 +5,13 @@ import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { Copy } from '../../model/copy.js'
 import type { Urgency } from '../../model/urgency.js'
+import { LOOK_MS } from '../../platform/poll.js'
 import type { WireObject } from '../../sources/peer-wire.js'
 import { isSameObject, type LocalObject, pathOf, type Range } from './local-copies.js'
 import { StagerConnections } from './stager-connections.js'
 
-/** Minimum time between two looks at a download, in ms; one look answers every question that arrived since the last. */
-const LOOK_INTERVAL_MS = 50
 /** Time between two looks on behalf of all waiters, in ms: many of them wait for long. */
 const LOOK_AT_ALL_INTERVAL_MS = 1000
-/** How often to look for a stager that does not answer yet, or no longer does, in ms. */
-const ASK_AGAIN_MS = 250
 
 /** `early`: not there in time, or the download ended: ask again. `other`: no such object, or another version. */
 type Arrived = LocalObject | 'early' | 'other'
@@ -83,7 +80,7 @@ export class ArrivingObjects {
   /** Schedules the next look: soon if some waiter is due, else the periodic one for all. */
   #lookLater(staging: Staging): void {
     const { due, lookedMs, lookedAtAllMs } = staging
-    const nextMs = due.size > 0 ? lookedMs + LOOK_INTERVAL_MS : lookedAtAllMs + LOOK_AT_ALL_INTERVAL_MS
+    const nextMs = due.size > 0 ? lookedMs + LOOK_MS.progress : lookedAtAllMs + LOOK_AT_ALL_INTERVAL_MS
     clearTimeout(staging.timer)
     staging.timer = setTimeout(() => this.#look(staging), Math.max(0, nextMs - performance.now()))
   }
@@ -121,7 +118,7 @@ export class ArrivingObjects {
     // The record shows a download a moment before its stager answers.
     while (client === undefined && staging.waiters.has(waiter)) {
       this.#setDue(staging, waiter)
-      await sleep(ASK_AGAIN_MS, undefined, { ref: false })
+      await sleep(LOOK_MS.start, undefined, { ref: false })
       client = await this.#stagers.find(staging.copy.directory)
     }
     const isWhole = range.length === object.sizeBytes

@@ -5,6 +5,7 @@ import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { isOfSqlite } from '../../manifest/manifest-file.js'
 import type { Copy } from '../../model/copy.js'
+import { LOOK_MS } from '../../platform/poll.js'
 import { WHOLE_OBJECT_BYTES } from '../../proof/plan-parts.js'
 import { planProof } from '../../proof/plan-proof.js'
 import { PROVEN_ELSEWHERE } from '../../proof/prove-parts.js'
@@ -14,8 +15,7 @@ export type RangesTaken = 'proven' | 'unproven'
 
 type Outcome = ArrivingLook['outcome']
 
-/** Time between two looks at an object's progress in the manifest, in ms: at first, and at most. */
-const LOOK_MS = 50
+/** Maximum time between two looks at an object's progress in the manifest, in ms. */
 const MAX_LOOK_MS = 1000
 
 /** Waits for objects of copies that are still downloading, and for ranges of those that come in parts. */
@@ -63,7 +63,7 @@ export class ArrivingRanges {
     signal: AbortSignal,
   ): Promise<boolean> {
     let hasAsked = false
-    for (let pauseMs = LOOK_MS; ; pauseMs = Math.min(MAX_LOOK_MS, 2 * pauseMs)) {
+    for (let pauseMs: number = LOOK_MS.progress; ; pauseMs = Math.min(MAX_LOOK_MS, 2 * pauseMs)) {
       const look = lookAtParts(copy, asked)
       if (look.outcome !== 'coming') return look.outcome === 'there'
       signal.throwIfAborted()
@@ -71,7 +71,7 @@ export class ArrivingRanges {
         const { offset, length } = look.parts
         await this.#reader.awaitAsked(copy, [asked.key, offset, length], { signal })
         hasAsked = true // the manifest notes written bytes a moment later
-        pauseMs = LOOK_MS
+        pauseMs = LOOK_MS.progress
       }
       await sleep(pauseMs, undefined, { signal })
     }

@@ -11,6 +11,7 @@ import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { isOfSqlite } from '../../manifest/manifest-file.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
+import { LOOK_MS } from '../../platform/poll.js'
 import type { Source } from '../../sources/source.js'
 import { OpenManifests } from '../copies/open-manifests.js'
 import { answerInTime } from './answer-in-time.js'
@@ -20,8 +21,6 @@ import { GatewayHolds } from './gateway-holds.js'
 import { type Passed, PassedDatasets } from './passed-datasets.js'
 import { S3Error } from './s3-request.js'
 
-/** How often to check whether a new download is admitted, in ms. */
-const LOOK_INTERVAL_MS = 50
 /** How long a copy may be missing while it is moved, in ms; after that, it is not merely moving. */
 const MAX_MOVE_MS = 10_000
 /** How long to leave a failed source alone, in ms: a thousand clients must not hammer it. */
@@ -172,11 +171,11 @@ export class GatewayCopies {
     read: () => Promise<Result | undefined>,
   ): Promise<Result> {
     // Count looks, not time: `read` may have waited an hour for an object before its copy was published.
-    for (let lookedMs = 0; lookedMs < MAX_MOVE_MS; lookedMs += LOOK_INTERVAL_MS) {
+    for (let lookedMs = 0; lookedMs < MAX_MOVE_MS; lookedMs += LOOK_MS.progress) {
       const found = await read()
       if (found !== undefined) return found
       for (const { name } of datasets) this.#believed.doubt(name)
-      await sleep(LOOK_INTERVAL_MS, undefined, { signal: this.#signal })
+      await sleep(LOOK_MS.progress, undefined, { signal: this.#signal })
     }
     const names = datasets.map(({ name }) => name).join(', ')
     throw new S3Error(
@@ -233,8 +232,8 @@ export class GatewayCopies {
     })
     while (!isOver) {
       await this.#cache.record.waitForChange({
-        pollMs: LOOK_INTERVAL_MS,
-        atMostMs: 10 * LOOK_INTERVAL_MS,
+        pollMs: LOOK_MS.progress,
+        atMostMs: 10 * LOOK_MS.progress,
         signal: this.#signal,
       })
       this.#signal.throwIfAborted()

@@ -9,6 +9,7 @@ import type { StorageNodePlace } from '../../feed/sources/storage-node.js'
 import type { StorageTls } from '../../feed/storage/open-socket.js'
 import type { StorageAddress } from '../../feed/storage/storage-client.js'
 import { askOnce, type Question } from '../../http/ask-once.js'
+import { LOOK_MS } from '../../platform/poll.js'
 import { type MergedTable, mergeTables } from '../../samples/merge-tables.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import type { AgentAccess } from '../calls/agent-client.js'
@@ -44,7 +45,6 @@ interface OpenStripesOptions {
   readonly signal: AbortSignal
 }
 
-const ASK_AGAIN_MS = 500
 const TIMEOUT_MS = 30_000
 
 /**
@@ -136,7 +136,7 @@ async function fetchTable(options: OpenStripesOptions, { url, copyId }: StripeHo
     if (statusCode === 200 || statusCode === 204) return bytes
     if (statusCode !== 202)
       throw new Error(`its agent at ${url} answered ${statusCode}: ${bytes.toString('utf8', 0, 300)}`)
-    await sleep(ASK_AGAIN_MS, undefined, { signal })
+    await sleep(LOOK_MS.node, undefined, { signal })
   }
 }
 
@@ -150,7 +150,7 @@ async function serveStripe(
   const query = new URLSearchParams(filter.split === undefined ? {} : { split: filter.split })
   try {
     const path = `${url}/v1/copies/${copyId}/samples/serve?${query}`
-    const answer = await ask(options, path, { method: 'POST', body: table.bytes })
+    const answer = await ask(options, path, { method: 'POST', body: [table.bytes] })
     const told = await text(answer)
     if (answer.statusCode !== 200) return undefined
     const { port } = JSON.parse(told) as { port: number }

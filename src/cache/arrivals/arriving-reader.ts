@@ -1,15 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { isOfSqlite } from '../../manifest/manifest-file.js'
 import type { Copy } from '../../model/copy.js'
+import { LOOK_MS, pause } from '../../platform/poll.js'
 import { filesDirectory } from '../cache-layout.js'
 import { ArrivalClient, type ArrivalReader } from './arrival-client.js'
 import type { Asked } from './arrival-wire.js'
 import type { WaitTurn } from './due-waits.js'
-
-/** How often to look at the manifest if the stager does not answer, in ms. */
-const LOOK_INTERVAL_MS = 50
 
 /**
  * How long a stager may be silent before the manifest is checked, in ms: it may have stopped, and another taken over.
@@ -81,7 +78,7 @@ export class ArrivingReader {
     const known = this.#looks.get(directory)
     const look = known ?? {
       keys: new Map(),
-      done: sleep(LOOK_INTERVAL_MS).then(() => this.#lookForAll(directory)),
+      done: pause(LOOK_MS.progress).then(() => this.#lookForAll(directory)),
     }
     this.#looks.set(directory, look)
     look.keys.set(key, 'gone')
@@ -115,7 +112,7 @@ export class ArrivingReader {
       // The manifest records an arrival a moment after the stager reports it.
       if (arrival === 'there') return { outcome: 'there', entry: look.entry, path: look.path }
       if (arrival === 'unknown') return { outcome: 'unknown' }
-      await sleep(LOOK_INTERVAL_MS, undefined, { signal }).catch(() => {})
+      await pause(LOOK_MS.progress, signal)
     }
   }
 

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { LOOK_MS, pause } from '../../platform/poll.js'
 import type { Cache } from '../cache.js'
 import { type CountedSince, findActiveStagers, lookForOthers, planNodeShare } from './plan-node-share.js'
 
 /** Maximum wait for others, in ms, so that a stopped or slow stager does not hold them up longer. */
 const MAX_WAIT_MS = 5000
-const LOOK_INTERVAL_MS = 100
 
 /** One staging's current share of its node's budget. */
 export interface NodeShare {
@@ -49,7 +48,7 @@ export function openNodeShare(cache: Cache, stageLeaseId: string): NodeShare {
         const others = lookForOthers({ own, sinceMs, active, noted })
         if (others.haveMadeRoom) return
         noted = others.noted
-        await sleep(LOOK_INTERVAL_MS, undefined, { signal }).catch(() => {})
+        await pause(LOOK_MS.release, signal)
       }
     },
   }

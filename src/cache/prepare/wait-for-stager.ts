@@ -1,5 +1,6 @@
 import { DscError, FAILURES, type FailureCode } from '../../failure/dsc-error.js'
 import { formatHolder, type Lease } from '../../model/lease.js'
+import { LOOK_MS } from '../../platform/poll.js'
 import { checkProcess } from '../../platform/processes.js'
 import type { Joined } from '../../records/contract/record-requests.js'
 import type { Cache } from '../cache.js'
@@ -15,9 +16,6 @@ export interface WaitProgress {
 
 /** Interval between looks at the record, in ms: short at first, because many stagings are short. */
 const FIRST_WAIT_MS = 20
-const MAX_WAIT_MS = 500
-/** The interval if the record announces changes: only for progress, and in case a message was lost. */
-const MAX_QUIET_WAIT_MS = 2000
 
 type Waiting = Extract<Joined, { outcome: 'wait' }>
 
@@ -31,7 +29,7 @@ export async function waitForStager(
   options: { readonly signal: AbortSignal; readonly onProgress?: (progress: WaitProgress) => void },
 ): Promise<'ended' | 'left'> {
   const { copyId } = waiting.copy
-  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(MAX_WAIT_MS, waitMs * 1.5)) {
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LOOK_MS.node, waitMs * 1.5)) {
     const [copy] = await cache.record.listCopies({ copyId }, cache.nowMs())
     const failure = await findStagersFailure(cache, copyId, waiting.stageLease)
     if (failure) {
@@ -53,7 +51,7 @@ export async function waitForStager(
     })
     await cache.record.waitForChange({
       pollMs: waitMs,
-      atMostMs: MAX_QUIET_WAIT_MS,
+      atMostMs: LOOK_MS.database,
       about: waiting.copy,
       signal: options.signal,
     })

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { pause } from '../../platform/poll.js'
 import type { ChangeWait, RecordStore } from '../../records/contract/record-store.js'
 import { STATUS_EVENTS, type StatusSnapshot } from './compose-status.js'
 import { readNodes, readStatus, type StatusFilter } from './status-snapshot.js'
@@ -82,7 +82,7 @@ export class RecordReader implements StatusReader {
   async waitForChange(wait: Omit<ChangeWait, 'about'>): Promise<void> {
     const record = await this.#supply.current().catch(() => undefined)
     if (record) return record.waitForChange(wait)
-    await sleep(wait.pollMs, undefined, wait.signal ? { signal: wait.signal } : {}).catch(() => {})
+    await pause(wait.pollMs, wait.signal)
   }
 
   async #readAll(record: RecordStore): Promise<StatusSnapshot> {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from '../../platform/poll.js'
 import type { StatusReader } from './status-reader.js'
 
 /** How often to read the record. */
@@ -62,7 +62,7 @@ export function watchStatus<Status>(
       clearTimeout(completing)
       const pausedMs = Math.max(isRead ? pauseMs : pollMs, (endedMs - beganMs) / READ_SHARE)
       const leftMs = endedMs + pausedMs - performance.now()
-      if (leftMs > 0 && !signal.aborted) await sleep(leftMs, undefined, { signal }).catch(() => {})
+      if (leftMs > 0 && !signal.aborted) await pause(leftMs, signal)
       round.abort()
     }
   }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from '../../platform/poll.js'
 import type { WriteScope } from '../database/sql-database.js'
 import type { Connections } from './connection.js'
 import { attempt } from './transaction-attempt.js'
@@ -41,7 +41,7 @@ export function tellOfChanges(connections: Connections): ChangeTeller {
         const notified = connection.query(NOTIFY, [CHANGE_CHANNEL, JSON.stringify(changes)])
         await Promise.all([begun, notified, connection.query('COMMIT')])
       })
-      await sleep(PAUSE_MS, undefined, { signal: closing.signal }).catch(() => {})
+      await pause(PAUSE_MS, closing.signal)
     }
     running = undefined
   }

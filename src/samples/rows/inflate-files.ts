@@ -16,10 +16,10 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import * as zlib from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
+import { claimFolder } from '../../platform/claim-file.js'
 import { makeFolder } from '../../platform/shared-folder.js'
 import { type BytePath, fromText, toBytes, toText } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
-import { claimRows } from './rows-claim.js'
 import { randomSuffix } from './rows-paths.js'
 
 /** Files to inflate, and where. */
@@ -67,7 +67,7 @@ export async function inflateFiles(request: InflateRequest): Promise<readonly Li
   const isDone = () => files.every((file) => findFinished(request, file))
   if (!isDone()) {
     makeFolder(folder)
-    const claim = await claimRows(folder, { isDone, onWait: () => request.onProgress?.(0, files.length) })
+    const claim = await claimFolder(folder, { isDone, onWait: () => request.onProgress?.(0, files.length) })
     try {
       if (claim) await inflateMissing(request)
     } finally {

@@ -1,10 +1,10 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
+import { claimFolder } from '../../platform/claim-file.js'
 import { makeFolder } from '../../platform/shared-folder.js'
 import { type BytePath, fromText, toBytes, toText } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
-import { claimRows } from './rows-claim.js'
 import { type RowsIndex, readRowsIndex } from './rows-index.js'
 import { type RowsKept, randomSuffix, rowsPathsOf } from './rows-paths.js'
 import { runRowsJobs } from './rows-threads.js'
@@ -38,7 +38,7 @@ export async function unpackRows(request: UnpackRequest): Promise<readonly RowsI
   const found = findIndexes(request)
   if (found.every((index) => index !== undefined)) return found
   makeFolder(request.folder)
-  const claim = await claimRows(request.folder, {
+  const claim = await claimFolder(request.folder, {
     isDone: () => findIndexes(request).every((index) => index !== undefined),
     onWait: () => request.onProgress?.(0, request.files.length),
   })

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatTransferTask } from '../../model/lease.js'
 import { agentUrls } from '../../model/node.js'
+import { LOOK_MS, pause } from '../../platform/poll.js'
 import { planSharedPartBytes } from '../../proof/plan-parts.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { markDamaged } from '../damaged-copies.js'
@@ -249,6 +249,6 @@ async function findInvited(
         : []
     })
     if (invited.length === sharedWith.length || performance.now() > endMs) return invited
-    await sleep(200)
+    await pause(LOOK_MS.start)
   }
 }
