@@ -5,11 +5,13 @@ import decimal
 import os
 import pathlib
 import random
+import struct
+import sys
 
 import pytest
 
 import dsc
-from dsc.feed import parquet_rows
+from dsc.feed import moments, parquet_rows
 from dsc.feed.order import epoch_order
 
 pyarrow = pytest.importorskip("pyarrow", reason="scripts/parquet-venv.sh has it")
@@ -182,3 +184,99 @@ def test_a_damaged_file_is_named(folder):
     os.truncate(path, path.stat().st_size - 20)
     with pytest.raises(dsc.FeedError, match="train-00000-of-00001.parquet is no Parquet file that can be read"):
         rows_of(folder)
+
+
+DISTANT = [
+    datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999),
+    datetime.datetime(1, 1, 1),
+    datetime.datetime(2262, 4, 12),
+    datetime.datetime(1677, 9, 21, 0, 12, 43),
+    datetime.datetime(2020, 1, 1, 1, 2, 3, 4),
+    None,
+]
+
+
+def written_rows(folder, table, **options):
+    """Rows of a table that pyarrow writes, in their order, by a feed."""
+    parquet.write_table(table, folder / "a.parquet", **options)
+    feed = dsc.FeedDataset(folder, batch_size=BATCH, order="sequential", last="uneven")
+    return [row for batch in feed for row in batch.rows()]
+
+
+def test_every_type_of_pyarrow_is_the_value_that_pyarrow_gives(folder):
+    """Edges of each type's range beside pyarrow's own reading."""
+    t = pyarrow
+    nanoseconds = 1_700_000_000_123_456_789
+    columns = {
+        "int96-distant": t.array(DISTANT, t.timestamp("us")),
+        "ns": t.array([nanoseconds, -1, 0, -(2**63) + 1, 2**63 - 1, None], t.int64()).cast(t.timestamp("ns")),
+        "ns-utc": t.array([nanoseconds, -1, 0, 1000, -1001, None], t.int64()).cast(t.timestamp("ns", "UTC")),
+        "us": t.array(DISTANT, t.timestamp("us")),
+        "ms": t.array([-62_135_596_800_000, 253_402_300_799_999, 0, -1, 1, None]).cast(t.timestamp("ms")),
+        "s": t.array([0, -1, 1, 10**9, -(10**9), None]).cast(t.timestamp("s")),
+        "date32": t.array([datetime.date.min, datetime.date.max, datetime.date(1970, 1, 1)] * 2, t.date32()),
+        "date64": t.array([datetime.date.min, datetime.date.max, datetime.date(1969, 12, 31)] * 2, t.date64()),
+        "time32": t.array([datetime.time(23, 59, 59), datetime.time()] * 3, t.time32("s")),
+        "time64": t.array([datetime.time(23, 59, 59, 999_999), datetime.time()] * 3, t.time64("us")),
+        "f16": t.array([1.5, -0.0, float("inf"), 65504.0, 2**-24, None], t.float16()),
+        "d256": t.array([decimal.Decimal("1e-20"), decimal.Decimal(-(10**55))] * 3, t.decimal256(76, 20)),
+        "small-decimal": t.array([decimal.Decimal("123.40"), None] * 3, t.decimal32(5, 2)),
+        "fixed": t.array([b"abc", b"\0\0\0"] * 3, t.binary(3)),
+        "large": t.array(["", "Blüte"] * 3, t.large_string()),
+        "fixed-list": t.array([[1, 2], [None, 3]] * 3, t.list_(t.int8(), 2)),
+        "nothing": t.nulls(6),
+        "hostile": t.array([{"__proto__": 1, "constructor": None, "toString": "x"}, None] * 3),
+        "__proto__": t.array([1, None] * 3),
+    }
+    table = t.table(columns)
+    found = written_rows(folder, table)
+    expected = parquet.read_table(folder / "a.parquet").to_pylist()
+    for name in columns:
+        assert [row[name] for row in found] == [row[name] for row in expected], name
+    assert found[0]["ns"].nanosecond == 789
+
+
+def test_moments_of_int96_are_right_in_any_year(folder):
+    table = pyarrow.table({"t": pyarrow.array(DISTANT, pyarrow.timestamp("us"))})
+    assert [row["t"] for row in written_rows(folder, table, use_deprecated_int96_timestamps=True)] == DISTANT
+
+
+def test_dates_beyond_pythons_are_text_and_the_rest_of_the_row_is_there(folder):
+    days = pyarrow.array([2**31 - 1, -(2**31), -719_163, 2_932_897, 0], pyarrow.int32())
+    moments = pyarrow.array([2**63 - 1, -(2**63) + 1, -62_135_596_800_000_001, 253_402_300_800_000_000, 0])
+    table = pyarrow.table(
+        {"d": days.cast(pyarrow.date32()), "t": moments.cast(pyarrow.timestamp("us", "UTC")), "x": list("abcde")}
+    )
+    rows = written_rows(folder, table)
+    assert [row["x"] for row in rows] == list("abcde")
+    assert [row["d"] for row in rows] == [
+        "+5881580-07-11",
+        "-5877641-06-23",
+        "0000-12-31",
+        "+010000-01-01",
+        datetime.date(1970, 1, 1),
+    ]
+    assert [row["t"] for row in rows] == [
+        "+294247-01-10T04:00:54.775807Z",
+        "-290308-12-21T19:59:05.224193Z",
+        "0000-12-31T23:59:59.999999Z",
+        "+010000-01-01T00:00:00Z",
+        datetime.datetime(1970, 1, 1, tzinfo=UTC),
+    ]
+
+
+def test_encrypted_footers_are_named_and_no_damage_is_claimed(folder):
+    parquet.write_table(pyarrow.table({"x": [1]}), folder / "a.parquet")
+    path = folder / "a.parquet"
+    path.write_bytes(b"PARE" + path.read_bytes()[4:-4] + b"PARE")
+    with pytest.raises(dsc.FeedError, match="its footer is encrypted") as refusal:
+        next(iter(dsc.FeedDataset(folder, batch_size=1)))
+    assert refusal.value.code == "USAGE"
+
+
+def test_nanoseconds_are_kept_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    value = moments.read_moment(moments.TIMESTAMP, struct.pack(">Bq", 2 | 4, -1))
+    assert value == datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC) and value.nanosecond == 999
+    time = moments.read_moment(moments.TIME, struct.pack(">Bq", 2, 1_001))
+    assert time == datetime.time(microsecond=1) and time.nanosecond == 1

@@ -14,7 +14,11 @@ import type { Format, IndexedSamples, IndexRequest } from './format.js'
  * reads them row group by row group if it has no room for that. The table is the same either way.
  */
 export const PARQUET: Format = {
-  recognition: { title: 'Parquet files', holdsSamples: (path) => /\.parquet$/i.test(path) },
+  recognition: {
+    title: 'Parquet files',
+    holdsSamples: (path) => /\.(parquet|parq|pq)$/i.test(path),
+    takesAnyName: true,
+  },
   hasOwnIndex: true,
   index,
 }

@@ -11,7 +11,7 @@ import {
 import { compressors } from 'hyparquet-compressors'
 import { openOrClose } from '../../failure/closers.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
-import { findFields, type RowField, withoutMeanings } from './row-fields.js'
+import { findFields, type RowField, storedName, withoutMeanings } from './row-fields.js'
 
 const NOTHING = new Uint8Array(0)
 
@@ -69,12 +69,12 @@ export class ParquetFile {
     this.#descriptor = descriptor
     this.fields = findFields(path, metadata, columns)
     this.#metadata = withoutMeanings(metadata)
-    this.groups = findGroups(metadata, new Set(this.fields.map(({ name }) => name)))
+    this.groups = findGroups(path, metadata, new Set(this.fields.map(({ name }) => name)))
   }
 
   /**
    * Reads the footer. `shown` names the file in messages. Rejects with COPY_DAMAGED if it is not a Parquet file,
-   * damaged or encrypted, and with USAGE if it lacks one of `columns`.
+   * damaged, and with USAGE if it is encrypted or lacks one of `columns`.
    */
   static async open(options: {
     readonly path: string | Buffer
@@ -86,7 +86,9 @@ export class ParquetFile {
       const descriptor = openSync(path, 'r')
       closers.add(() => closeSync(descriptor))
       return naming({ path: shown }, async () => {
-        const metadata = await parquetMetadataAsync(bufferOf(descriptor), { geoparquet: false })
+        const buffer = bufferOf(descriptor)
+        requirePlainFooter(shown, buffer)
+        const metadata = await parquetMetadataAsync(buffer, { geoparquet: false })
         return new ParquetFile({ path: shown, descriptor, metadata, columns })
       })
     })
@@ -110,7 +112,7 @@ export class ParquetFile {
       await parquetRead({
         file: bufferOf(this.#descriptor),
         metadata: this.#metadata,
-        columns: [name],
+        columns: [storedName(name)],
         rowStart: firstRow,
         rowEnd: firstRow + rowCount,
         compressors: PARQUET_CODECS,
@@ -135,7 +137,12 @@ export class ParquetFile {
   }
 }
 
-function bufferOf(descriptor: number): AsyncBuffer {
+/** A file whose bytes are read at once. */
+interface SyncBuffer extends AsyncBuffer {
+  slice(start: number, end?: number): ArrayBuffer
+}
+
+function bufferOf(descriptor: number): SyncBuffer {
   const { size } = fstatSync(descriptor)
   if (size < SMALLEST_BYTES) throw new Error(`it has ${size} bytes, too few for a footer`)
   return {
@@ -154,7 +161,22 @@ function bufferOf(descriptor: number): AsyncBuffer {
   }
 }
 
-function findGroups(metadata: FileMetaData, columns: ReadonlySet<string>): readonly RowGroup[] {
+/** Magic number at the end of a file whose footer is encrypted. */
+const ENCRYPTED_MAGIC = 'PARE'
+
+function requirePlainFooter(path: string, buffer: SyncBuffer): void {
+  const magic = Buffer.from(buffer.slice(buffer.byteLength - ENCRYPTED_MAGIC.length)).toString('latin1')
+  if (magic === ENCRYPTED_MAGIC) throw encrypted(path, 'its footer is encrypted')
+}
+
+/** The file is sound, but the feed has no keys. */
+function encrypted(path: string, what: string): DscError {
+  return new DscError('USAGE', `${path} is a Parquet file that the feed cannot read: ${what}`, {
+    hint: 'write it without encryption; the feed takes no keys',
+  })
+}
+
+function findGroups(path: string, metadata: FileMetaData, columns: ReadonlySet<string>): readonly RowGroup[] {
   const groups: RowGroup[] = []
   let firstRow = 0
   for (const [place, group] of metadata.row_groups.entries()) {
@@ -163,7 +185,7 @@ function findGroups(metadata: FileMetaData, columns: ReadonlySet<string>): reado
     let storedBytes = 0
     let unpackedBytes = 0
     for (const { meta_data: column, crypto_metadata, file_path } of group.columns) {
-      if (!column || crypto_metadata) throw new Error('its columns are encrypted')
+      if (!column || crypto_metadata) throw encrypted(path, 'its columns are encrypted')
       if (file_path) throw new Error(`its columns lie in another file, ${file_path}`)
       if (!columns.has(column.path_in_schema[0] ?? '')) continue
       storedBytes += Number(column.total_compressed_size)

@@ -79,3 +79,17 @@ test('bytes that are no row are refused by name', () => {
       (error) => isDscError(error, 'FEED_PROTOCOL'),
     )
 })
+
+for (const { days, text } of [
+  { days: 0, text: '1970-01-01' },
+  { days: -719_163, text: '0000-12-31' },
+  { days: 2_932_897, text: '+010000-01-01' },
+  { days: 2 ** 31 - 1, text: '+5881580-07-11' },
+  { days: -(2 ** 31), text: '-5877641-06-23' },
+  { days: 11_016, text: '2000-02-29' },
+])
+  test(`day ${days} is ${text}, whether or not a Date can hold it`, () => {
+    const bytes = Buffer.from([0x81, 0xa1, 0x64, 0xc7, 4, 2, 0, 0, 0, 0])
+    bytes.writeInt32BE(days, 6)
+    assert.equal(readRow(bytes).d, text)
+  })

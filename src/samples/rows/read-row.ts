@@ -4,7 +4,7 @@ import { ROW_EXTENSIONS, UTC_FLAG } from './row-extensions.js'
 /**
  * A value of a row: a Parquet struct becomes an object, a map a list of pairs. Integers beyond 2^53 are bigint.
  * Decimals, dates (`2026-01-31`) and times (`13:05:00.000123`) are text; a timestamp is a Date, to the millisecond, in
- * UTC if it has no zone.
+ * UTC if it has no zone. Moments beyond what a Date can hold are text, with years as in ISO 8601 (`+292278-01-01`).
  */
 export type RowValue =
   | null
@@ -17,7 +17,9 @@ export type RowValue =
   | readonly RowValue[]
   | { readonly [name: string]: RowValue }
 
-const DAY_MS = 86_400_000
+const DAY_NANOSECONDS = 86_400_000_000_000n
+/** A Date holds this many milliseconds before and after 1970. */
+const LARGEST_DATE_MS = 8.64e15
 const NANOSECONDS = [1_000_000n, 1_000n, 1n] as const
 
 /** Reads the columns of a Parquet row, by name, from the bytes of a sample. Throws FEED_PROTOCOL for other bytes. */
@@ -107,11 +109,12 @@ class RowReader {
     const type = this.#bytes.readUInt8(this.at++)
     const bytes = this.#take(length)
     if (type === ROW_EXTENSIONS.decimal) return bytes.toString('latin1')
-    if (type === ROW_EXTENSIONS.date) return new Date(bytes.readInt32BE() * DAY_MS).toISOString().slice(0, 10)
+    if (type === ROW_EXTENSIONS.date) return formatDay(bytes.readInt32BE())
     const unit = NANOSECONDS[(bytes.readUInt8() & ~UTC_FLAG) as 0 | 1 | 2]
     const nanoseconds = bytes.readBigInt64BE(1) * unit
     if (type === ROW_EXTENSIONS.time) return formatTime(nanoseconds)
-    return new Date(Number(floorDivide(nanoseconds, NANOSECONDS[0])))
+    const milliseconds = Number(floorDivide(nanoseconds, NANOSECONDS[0]))
+    return Math.abs(milliseconds) <= LARGEST_DATE_MS ? new Date(milliseconds) : formatMoment(nanoseconds)
   }
 
   /** Reads a length of 1, 2 or 4 bytes. */
@@ -138,11 +141,36 @@ function floorDivide(value: bigint, by: bigint): bigint {
   return value / by - (value % by < 0n ? 1n : 0n)
 }
 
-/** Formats as `13:05:00`, with six fractional digits if they are not all zero. */
+function formatMoment(nanoseconds: bigint): string {
+  const day = floorDivide(nanoseconds, DAY_NANOSECONDS)
+  return `${formatDay(Number(day))}T${formatTime(nanoseconds - day * DAY_NANOSECONDS)}`
+}
+
+/** Formats a day since 1970 in the Gregorian calendar; years outside of 0 to 9999 have a sign and six digits. */
+function formatDay(day: number): string {
+  const inEra = (((day + 719_468) % 146_097) + 146_097) % 146_097 // days since a March 1st that begins 400 years
+  const era = Math.floor((day + 719_468) / 146_097)
+  const leaps = Math.floor(inEra / 1460) - Math.floor(inEra / 36_524) + Math.floor(inEra / 146_096)
+  const yearInEra = Math.floor((inEra - leaps) / 365)
+  const inYear = inEra - 365 * yearInEra - Math.floor(yearInEra / 4) + Math.floor(yearInEra / 100)
+  const march = Math.floor((5 * inYear + 2) / 153) // months since March
+  const month = march < 10 ? march + 3 : march - 9
+  const dayOfMonth = inYear - Math.floor((153 * march + 2) / 5) + 1
+  return `${formatYear(era * 400 + yearInEra + (month <= 2 ? 1 : 0))}-${twoDigits(month)}-${twoDigits(dayOfMonth)}`
+}
+
+function formatYear(year: number): string {
+  if (year >= 0 && year <= 9999) return String(year).padStart(4, '0')
+  return `${year < 0 ? '-' : '+'}${String(Math.abs(year)).padStart(6, '0')}`
+}
+
+const twoDigits = (value: number) => String(value).padStart(2, '0')
+
+/** Formats as `13:05:00`, with six fractional digits if they are not all zero, or nine. */
 function formatTime(nanoseconds: bigint): string {
-  const microseconds = nanoseconds / 1000n
-  const seconds = Number(microseconds / 1_000_000n)
-  const fraction = String(microseconds % 1_000_000n).padStart(6, '0')
+  const seconds = Number(nanoseconds / 1_000_000_000n)
+  const all = String(nanoseconds % 1_000_000_000n).padStart(9, '0')
+  const fraction = all.endsWith('000') ? all.slice(0, 6) : all
   const time = [seconds / 3600, (seconds / 60) % 60, seconds % 60].map((part) =>
     String(Math.floor(part)).padStart(2, '0'),
   )

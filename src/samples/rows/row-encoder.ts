@@ -1,6 +1,6 @@
 import { MessagePackWriter } from './message-pack.js'
 import { ROW_EXTENSIONS, UTC_FLAG } from './row-extensions.js'
-import { type RowField, type ScalarKind, TIME_UNITS, type TimeUnit } from './row-fields.js'
+import { type RowField, type ScalarKind, storedName, TIME_UNITS, type TimeUnit } from './row-fields.js'
 
 /** Writes a value; null and undefined are nil. */
 type Encode = (writer: MessagePackWriter, value: unknown) => void
@@ -54,7 +54,7 @@ function listEncoder(encode: Encode): Encode {
 
 function structEncoder(fields: readonly RowField[]): Encode {
   const members = fields.map((field) => ({
-    name: field.name,
+    name: storedName(field.name),
     key: packedKey(field.name),
     encode: encoderOf(field),
   }))
@@ -70,15 +70,22 @@ function structEncoder(fields: readonly RowField[]): Encode {
 
 /** Encodes a map as a list of pairs, because keys need not be strings or unique. */
 function mapEncoder({ entries, key, value }: Extract<RowField, { kind: 'map' }>): Encode {
+  const [entriesName, keyName, valueName] = [entries, key.name, value.name].map(storedName) as [
+    string,
+    string,
+    string,
+  ]
   const encodeKey = encoderOf(key)
   const encodeValue = encoderOf(value)
   return (writer, map) => {
-    const list = (map as Readonly<Record<string, unknown>>)[entries] as Readonly<Record<string, unknown>>[]
+    const list = (map as Readonly<Record<string, unknown>>)[entriesName] as Readonly<
+      Record<string, unknown>
+    >[]
     writer.array(list.length)
     for (const entry of list) {
       writer.array(2)
-      encodeKey(writer, entry[key.name])
-      encodeValue(writer, entry[value.name])
+      encodeKey(writer, entry[keyName])
+      encodeValue(writer, entry[valueName])
     }
   }
 }
@@ -130,7 +137,7 @@ function extensionEncoder(scalar: ExtensionKind): Encode {
     case 'timestamp':
       return instantEncoder(timestamp, scalar.unit, scalar.isUtc ? UTC_FLAG : 0)
     case 'int96':
-      return instantEncoder(timestamp, 'NANOS')
+      return int96Encoder(timestamp)
   }
 }
 
@@ -141,6 +148,31 @@ function instantEncoder(type: number, unit: TimeUnit, flags = 0): Encode {
     bytes.writeBigInt64BE(BigInt.asIntN(64, BigInt(value as number | bigint)), 1)
     writer.extension(type, bytes)
   }
+}
+
+/** Milliseconds, micro- and nanoseconds in nanoseconds, in the order of `TIME_UNITS`. */
+const UNIT_NANOSECONDS = [1_000_000n, 1_000n, 1n] as const
+
+/**
+ * INT96 has nanoseconds of any year, and a row 64 bits: a moment beyond 1677 to 2262, such as the 9999-12-31 that Spark
+ * writes for "never", is written in microseconds, or in milliseconds beyond the year 294,000.
+ */
+function int96Encoder(type: number): Encode {
+  const bytes = Buffer.alloc(9)
+  return (writer, value) => {
+    for (let unit = TIME_UNITS.length - 1; unit >= 0; unit--) {
+      const moment = floorDivide(value as bigint, UNIT_NANOSECONDS[unit]!)
+      if (BigInt.asIntN(64, moment) !== moment) continue
+      bytes[0] = unit
+      bytes.writeBigInt64BE(moment, 1)
+      break
+    }
+    writer.extension(type, bytes)
+  }
+}
+
+function floorDivide(value: bigint, by: bigint): bigint {
+  return value / by - (value % by < 0n ? 1n : 0n)
 }
 
 /** Reads the integer of a decimal from an integer, or from big-endian bytes in two's complement. */

@@ -54,15 +54,33 @@ export function findFields(
 
 /**
  * Changes the metadata so that values are read as stored: drops the logical types of leaves, which the row encoder
- * handles, and reads maps as lists of entries, so that keys need not be strings.
+ * handles, reads maps as lists of entries, so that keys need not be strings, and names fields by `storedName`.
  */
 export function withoutMeanings(metadata: FileMetaData): FileMetaData {
   const schema = metadata.schema.map((element): SchemaElement => {
     const { converted_type, logical_type, ...plain } = element
     const isList = converted_type === 'LIST' || logical_type?.type === 'LIST'
-    return element.num_children && isList ? { ...plain, converted_type: 'LIST' } : plain
+    const named = { ...plain, name: storedName(plain.name) }
+    return element.num_children && isList ? { ...named, converted_type: 'LIST' } : named
   })
-  return { ...metadata, schema }
+  const row_groups = metadata.row_groups.map((group) => ({
+    ...group,
+    columns: group.columns.map((column) => ({
+      ...column,
+      ...(column.meta_data && {
+        meta_data: { ...column.meta_data, path_in_schema: column.meta_data.path_in_schema.map(storedName) },
+      }),
+    })),
+  }))
+  return { ...metadata, schema, row_groups }
+}
+
+/**
+ * Name of a field while it is read. hyparquet puts structs together as plain objects, in which `__proto__` sets the
+ * prototype, and a field that is absent would be found as `constructor` and the like.
+ */
+export function storedName(name: string): string {
+  return name in Object.prototype ? `\0${name}` : name
 }
 
 function fieldOf(tree: SchemaTree, depth: number): RowField {

@@ -5,7 +5,6 @@ By the package `msgpack` where it is installed, else by the code below, which is
 
 from __future__ import annotations
 
-import datetime
 import decimal
 import struct
 from collections.abc import Callable, Sequence
@@ -50,25 +49,16 @@ _SIZES: dict[int, tuple[Callable[..., tuple[Any, ...]], int]] = {
 }
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
-_UNITS_PER_SECOND = (10**3, 10**6, 10**9)
-_UTC_FLAG = 4
-_EPOCH = datetime.datetime(1970, 1, 1)
-_INSTANT = struct.Struct(">Bq")
+_EXTENSIONS = (1, 2, 3, 4)
 
 
 def _extension(code: int, data: bytes) -> Any:
     if code == 1:
         return decimal.Decimal(bytes(data).decode("ascii"))
-    if code == 2:
-        (days,) = struct.unpack(">i", data)
-        return datetime.date.fromordinal(_EPOCH.toordinal() + days)
-    if code in (3, 4):
-        flags, value = _INSTANT.unpack(data)
-        since = datetime.timedelta(microseconds=value * 10**6 // _UNITS_PER_SECOND[flags & 3])
-        if code == 3:
-            return (datetime.datetime.min + since).time()
-        instant = _EPOCH + since
-        return instant.replace(tzinfo=datetime.timezone.utc) if flags & _UTC_FLAG else instant
+    if code in _EXTENSIONS:
+        from .moments import read_moment
+
+        return read_moment(code, data)
     raise ValueError(f"extension {code} is not one of rows")
 
 
@@ -168,7 +158,8 @@ def read_row(view: memoryview) -> Row:
 
     Returns:
         Column → value: bytes, str, int, float, bool, list, dict (a struct), None; Decimal, date, time and datetime for
-        what Parquet marks as such. A map is a list of [key, value] lists. Nothing in it needs `view` any more.
+        what Parquet marks as such (`moments.py`). A map is a list of [key, value] lists. Nothing in it needs `view`
+        any more.
 
     Raises:
         FeedError: the sample is no row.
