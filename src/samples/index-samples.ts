@@ -7,7 +7,7 @@ import { isRefused } from '../platform/disk-failure.js'
 import { fromText, toText } from './byte-path.js'
 import type { FormatIndexOptions, SharedIndex } from './formats/format.js'
 import { FORMATS, RECOGNITIONS } from './formats/formats.js'
-import { keepTable, readKeptTable } from './kept-tables.js'
+import { keepTable, readKeptNotes, readKeptTable } from './kept-tables.js'
 import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
 import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from './plan/sample-files.js'
 import type { RowGroups } from './rows/row-groups.js'
@@ -54,7 +54,7 @@ export interface IndexOptions {
 }
 
 /** Version of the method that finds samples: tables made by another one are not used. */
-const METHOD = 'dsc samples 4'
+const METHOD = 'dsc samples 5'
 
 /**
  * Lists the samples under `folder` once: it keeps the table and reuses it while path, size and modification time of
@@ -83,7 +83,10 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
   const cachePath = isKept ? join(cacheFolder, `${stamp}.samples`) : undefined
   if (cachePath !== undefined && !options.isRefreshed) {
     const cached = readKeptTable(cachePath)
-    if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
+    if (cached) {
+      const leftOut = [...told, ...readKeptNotes(cachePath)]
+      return { root, table: openSampleTable(cached), isCached: true, leftOut }
+    }
   }
   const sharedStamp = isKept && shared && sharedStampOf({ format: chosen.format, files })
   if (sharedStamp && !options.isRefreshed) {
@@ -100,11 +103,19 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
     files,
     shared: ownIndex && shareIndex(ownIndex, { format: chosen.format, files }),
   })
-  const { table, damaged, groups, isMadeBefore = false, root: tableRoot = root } = found
+  const {
+    table,
+    damaged,
+    leftOut: passedOver = [],
+    groups,
+    isMadeBefore = false,
+    root: tableRoot = root,
+  } = found
   if (table.count === 0) throw noSamples(folder, chosen.files)
-  if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
+  if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table, passedOver)
   if (sharedStamp && damaged.length === 0) shared.keep(sharedStamp, table)
-  return { root: tableRoot, table, isCached: isMadeBefore, leftOut: [...told, ...damaged], groups }
+  const allLeftOut = [...told, ...passedOver, ...damaged]
+  return { root: tableRoot, table, isCached: isMadeBefore, leftOut: allLeftOut, groups }
 }
 
 /** Explains a denied read in the folder. A failure elsewhere, such as writing an index, is not its owner's concern. */
@@ -138,6 +149,18 @@ function findRoot(folder: string): string {
   }
 }
 
+/** The files that each format reads, for people. */
+const FORMAT_FILES: Readonly<Record<FormatName, string>> = {
+  files: 'files of any name',
+  shards: '*.tar',
+  jsonl: '*.jsonl and *.ndjson',
+  csv: '*.csv',
+  tsv: '*.tsv',
+  parquet: '*.parquet',
+  mds: '*.mds, *.mds.zstd, *.mds.gz and *.mds.br',
+  litdata: 'chunk-N-M.bin beside index.json',
+}
+
 /** Chooses the files of a folder that hold samples. Throws SOURCE_EMPTY if no file does. */
 export function chooseFiles<File extends FolderFile>(
   folder: string,
@@ -151,6 +174,14 @@ export function chooseFiles<File extends FolderFile>(
     throw new DscError('SOURCE_EMPTY', `${folder} holds no files that end in .${extensions.join(' or .')}`, {
       hint: 'other extensions in --only, or none for all files',
     })
+  if (format !== undefined && files.length > 0) {
+    const { title } = RECOGNITIONS[format]
+    throw new DscError(
+      'SOURCE_EMPTY',
+      `${folder} holds no ${title}: --as ${format} reads ${FORMAT_FILES[format]}, and its first file is ${toText(files[0]!.path)}`,
+      { hint: 'rename the files, or leave --as out' },
+    )
+  }
   throw new DscError('SOURCE_EMPTY', `${folder} holds no files, so there is nothing to feed`, {
     hint: 'name the folder that has them, or the one in it with --split',
   })

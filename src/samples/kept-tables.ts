@@ -11,7 +11,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { z } from 'zod'
 import { makeFolder } from '../platform/shared-folder.js'
+import type { LeftOut } from './plan/sample-files.js'
 
 /** Reads a table kept by this user, root or `owner`: in a shared folder, others can put anything. */
 export function readKeptTable(path: string, owner?: number): Buffer | undefined {
@@ -27,12 +29,34 @@ export function readKeptTable(path: string, owner?: number): Buffer | undefined 
   }
 }
 
+/** What was told when the table at `path` was made: told again with each use of the table. */
+export function readKeptNotes(path: string): readonly LeftOut[] {
+  try {
+    return NOTES.parse(JSON.parse(readKeptTable(notesPathOf(path))?.toString() ?? '[]'))
+  } catch {
+    return [] // damaged: samples do not depend on it
+  }
+}
+
 /** Keeps the table for next time, all or nothing; if that fails, it is made again next time. */
-export function keepTable(path: string, table: { readonly bytes: Uint8Array }): void {
+export function keepTable(
+  path: string,
+  { bytes }: { readonly bytes: Uint8Array },
+  notes: readonly LeftOut[] = [],
+): void {
+  if (notes.length > 0) keepFile(notesPathOf(path), Buffer.from(JSON.stringify(notes)))
+  keepFile(path, bytes)
+}
+
+const NOTES = z.array(z.object({ path: z.string(), reason: z.string() }))
+
+const notesPathOf = (path: string) => `${path}.notes`
+
+function keepFile(path: string, bytes: Uint8Array): void {
   const partPath = `${path}.${randomBytes(6).toString('hex')}`
   try {
     makeFolder(dirname(path))
-    writeFileSync(partPath, table.bytes, { flag: 'wx' }) // follows no link that somebody may have put there
+    writeFileSync(partPath, bytes, { flag: 'wx' }) // follows no link that somebody may have put there
     renameSync(partPath, path)
   } catch {
     if (existsSync(partPath)) rmSync(partPath, { force: true })

@@ -60,8 +60,8 @@ export function listShardSamples(
   contents: readonly ShardMembers[],
   options: FormatIndexOptions,
 ): ListedSamples {
-  const { table, damaged } = listShards(shards, contents, options)
-  return { table: noteChecksums(table), leftOut: damaged }
+  const { table, damaged, leftOut = [] } = listShards(shards, contents, options)
+  return { table: noteChecksums(table), leftOut: [...leftOut, ...damaged] }
 }
 
 /** Opens a kept table; if it was made before the bytes were here, reading a sample first records its checksum. */

@@ -121,3 +121,59 @@ def test_a_feed_of_shards_gives_the_members(dataset, tmp_path):
     batches = dsc.FeedDataset(folder, batch_size=4)
     found = sorted((bytes(s.fields()["txt"]), bytes(s.fields()["cls"])) for batch in batches for s in batch)
     assert found == sorted((b"text %d %d" % (s, i), b"%d" % i) for s in range(2) for i in range(8))
+
+
+READ_ALIKE = {
+    "macos": ["./._0.cls", "./0.cls", "./._0.jpg", "./0.jpg"],
+    "passed-over": ["README", "dir/LICENSE", "__info__", "__meta__/0.json", "0.jpg", "0.cls"],
+    "case": ["0.JPG", "0.cls", "1.jpg", "1.CLS"],
+    "folders": ["v1.0/0.seg.png", "v1.0/0.cls", "v1.1/0.png", "v1.1/0.cls"],
+    "empty-extension": ["0.", "0.cls"],
+    "symbolic-links": ["0.jpg", "0.cls", "1.jpg -> 0.jpg", "1.cls"],
+}
+REFUSED = {
+    "apart": (["0.cls", "1.cls", "0.jpg", "1.jpg"], "--sort=name"),
+    "twice": (["0.jpg", "0.cls", "0.jpg"], "one member of each extension"),
+    "case-twice": (["0.jpg", "0.JPG"], "one member of each extension"),
+    "hard-links": (["0.jpg", "0.cls", "1.jpg => 0.jpg", "1.cls"], "--hard-dereference"),
+}
+
+
+def write_shard(path, names):
+    with tarfile.open(path, "w") as archive:
+        for at, name in enumerate(names):
+            name, arrow, target = name.partition(" -> ") if " -> " in name else name.partition(" => ")
+            if arrow:
+                link = tarfile.TarInfo(name)
+                link.type, link.linkname = (tarfile.SYMTYPE if "-" in arrow else tarfile.LNKTYPE), target
+                archive.addfile(link)
+            else:
+                add(archive, name, b"%d of the members" % at)
+
+
+def test_shards_are_read_as_webdataset_reads_them(dataset):
+    """Each shard of the table, member by member, beside the library."""
+    webdataset = pytest.importorskip("webdataset")
+    folder = dataset.parent / "shards"
+    folder.mkdir()
+    for name, members_ in READ_ALIKE.items():
+        write_shard(folder / f"{name}.tar", members_)
+    data = dsc.FeedDataset(folder, batch_size=1, order="sequential")
+    found = [(sample.name, {k: bytes(v) for k, v in sample.row().items()}) for batch in data for sample in batch]
+    shards = [str(path) for path in sorted(folder.glob("*.tar"))]
+    expected = [
+        (sample["__key__"], {k: v for k, v in sample.items() if not k.startswith("__")})
+        for sample in webdataset.WebDataset(shards, shardshuffle=False)
+    ]
+    assert found == expected and len(found) == 9
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_shards_that_webdataset_reads_with_parts_missing_are_refused(dataset, name):
+    names, remedy = REFUSED[name]
+    folder = dataset.parent / "shards"
+    folder.mkdir()
+    write_shard(folder / "a.tar", names)
+    with pytest.raises(dsc.FeedError, match=remedy) as refusal:
+        next(iter(dsc.FeedDataset(folder, batch_size=1)))
+    assert refusal.value.code == "USAGE"

@@ -42,6 +42,8 @@ export interface IndexedSamples {
   readonly table: SampleTable
   /** Files, or parts of them, that cannot be read. */
   readonly damaged: readonly LeftOut[]
+  /** Sound content that belongs to no sample, as members of a shard may. */
+  readonly leftOut?: readonly LeftOut[]
   /** Base of the table's paths; absent: the requested root. */
   readonly root?: string
   /** Groups in which to read the rows. */

@@ -6,15 +6,8 @@ import type { FolderFile, LeftOut } from '../plan/sample-files.js'
 import { requireLength, tableFiles } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
 import type { FormatIndexOptions, IndexedSamples, IndexRequest, ShardFormat } from './format.js'
+import { type MemberGroup, MemberGroups } from './group-members.js'
 import { TarDamage, type TarMember, TarReader } from './tar-members.js'
-
-/** Consecutive members of one key in one shard. */
-interface Group {
-  readonly key: BytePath
-  readonly first: TarMember
-  last: TarMember
-  count: number
-}
 
 /** A key has several members, or one that only tar can read: samples must be slices of their shards. */
 export class NotSingle extends Error {}
@@ -33,7 +26,7 @@ export interface TarIndexJob {
 
 /** `table`: bytes in shared memory. `not-single`: these shards must be indexed as `tar`, and so must all others. */
 export type TarIndexReply =
-  | { readonly kind: 'indexed'; readonly table: Uint8Array; readonly damaged: readonly LeftOut[] }
+  | (Pick<IndexedSamples, 'damaged' | 'leftOut'> & { readonly kind: 'indexed'; readonly table: Uint8Array })
   | { readonly kind: 'not-single' }
 
 /** The content of a shard from which samples are found. */
@@ -110,6 +103,7 @@ class ShardIndexer {
   readonly #options: IndexerOptions
   readonly #samples = new SampleTableBuilder()
   readonly #damaged: LeftOut[] = []
+  readonly #leftOut: LeftOut[] = []
 
   constructor(format: ShardFormat, options: IndexerOptions) {
     this.#format = format
@@ -125,60 +119,41 @@ class ShardIndexer {
     const table = this.#samples.build(tableFiles({ format: this.#format }, paths), {
       hasChecksums: this.#options.hasFingerprint,
     })
-    return { table, damaged: this.#damaged }
+    return { table, damaged: this.#damaged, leftOut: this.#leftOut }
   }
 
   #indexShard(file: number, shard: FolderFile): void {
     const opened = this.#options.open(file)
+    const groups = new MemberGroups(toText(shard.path))
     try {
-      for (const group of groupMembers(opened.members())) this.#add(group, { file, shard, opened })
+      for (const group of groups.of(opened.members())) this.#add(group, { file, shard, opened })
     } catch (error) {
       if (!(error instanceof TarDamage)) throw error
       const path = toText(shard.path)
       if (this.#options.onDamage === 'raise')
         throw new DscError('COPY_DAMAGED', `${path} is damaged at byte ${error.at}: ${error.message}`, {
-          hint: 'fetch the shard again, or --on-error skip to feed what comes before the damage',
+          hint:
+            error.remedy ?? 'fetch the shard again, or --on-error skip to feed what comes before the damage',
         })
       this.#damaged.push({ path, reason: `damaged from byte ${error.at} on: ${error.message}` })
     } finally {
       opened.close()
     }
+    if (groups.leftOut) this.#leftOut.push(groups.leftOut)
   }
 
   #add(
-    { key, first, last, count }: Group,
+    { key, first, last, count }: MemberGroup,
     from: { readonly file: number; readonly shard: FolderFile; readonly opened: OpenShard },
   ): void {
     const { file, shard, opened } = from
-    if (this.#format === 'member' && (count > 1 || first.isSparse)) throw new NotSingle()
+    if (this.#format === 'member' && (count > 1 || first.kind === 'sparse')) throw new NotSingle()
     const name = this.#format === 'member' ? first.name : key
     const offset = this.#format === 'member' ? first.dataAt : first.headerAt
     const length = last.dataAt + last.length - offset
     requireLength(() => `${toText(shard.path)}:${toText(name)}`, length)
     this.#samples.add({ name, file, offset, length, crc32: opened.checksum(offset, length) })
   }
-}
-
-/** Yields a group when the header behind it has been read; its bytes are then most likely still buffered. */
-function* groupMembers(members: Iterable<TarMember>): Generator<Group> {
-  let group: Group | undefined
-  for (const member of members) {
-    const key = keyOf(member.name)
-    if (group?.key === key) {
-      group.last = member
-      group.count++
-      continue
-    }
-    if (group) yield group
-    group = { key, first: member, last: member, count: 1 }
-  }
-  if (group) yield group
-}
-
-/** The name up to the first dot of its last part. */
-function keyOf(name: BytePath): BytePath {
-  const dot = name.indexOf('.', name.lastIndexOf('/') + 1)
-  return dot < 0 ? name : name.slice(0, dot)
 }
 
 function checksum(reader: TarReader, offset: number, length: number): number {

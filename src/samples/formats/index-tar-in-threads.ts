@@ -63,6 +63,7 @@ export async function indexTarInThreads(
       tableFiles({ format }, paths),
     ),
     damaged: replies.flatMap(({ damaged }) => damaged),
+    leftOut: replies.flatMap(({ leftOut = [] }) => leftOut),
   }
 }
 

@@ -6,6 +6,7 @@ import type { LeftOut } from '../plan/sample-files.js'
 import type { SampleEncoding } from '../sample-encoding.js'
 import type { TableFile } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
+import { findDisguise } from './disguise.js'
 import type { IndexedSamples, IndexRequest } from './format.js'
 import { noteDamage } from './scan-records.js'
 
@@ -55,13 +56,19 @@ export function indexOffsetTables(request: IndexRequest, describe: DescribeShard
         samples.addRow({ file, offset, length, crc32: crc })
     } catch (error) {
       if (!(error instanceof ShardDamage)) throw error
-      damaged.push(noteDamage({ listed, at: error.at, what: error.message }, onDamage))
+      const { what, remedy } = findDisguise(firstBytes(fd)) ?? { what: error.message, remedy: undefined }
+      damaged.push(noteDamage({ listed, at: error.at, what, remedy }, onDamage))
     } finally {
       closeSync(fd)
     }
     tableFiles.push({ path: listed.path, rowName: listed.path, encoding: encoding ?? { format: 'file' } })
   }
   return { table: samples.build(tableFiles), damaged }
+}
+
+function firstBytes(fd: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0))
 }
 
 function readHead(fd: number, sizeBytes: number): ShardHead {

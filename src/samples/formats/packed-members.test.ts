@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PackedMembers } from './packed-members.js'
-import type { TarMember } from './tar-members.js'
+import type { TarMember, TarMemberKind } from './tar-members.js'
+
+const KINDS: readonly TarMemberKind[] = ['file', 'sparse', 'hard-link', 'symbolic-link']
 
 test('members come back as they were packed, whatever their names', () => {
   const members = Array.from({ length: 1000 }, (_, at): TarMember => {
     const headerAt = at * 2 ** 33
     const name = at % 100 === 7 ? `\xff${'n'.repeat(5000)}` : `${at}.jpg`
-    return { name, headerAt, dataAt: headerAt + 512 * (1 + (at % 3)), length: at * 7, isSparse: at % 5 === 0 }
+    const kind = KINDS[at % 4]!
+    return { name, headerAt, dataAt: headerAt + 512 * (1 + (at % 3)), length: at * 7, kind }
   })
   const packed = new PackedMembers()
   assert.deepEqual([...packed], [])

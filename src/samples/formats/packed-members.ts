@@ -1,5 +1,7 @@
 import { fromBytes, toBytes } from '../byte-path.js'
-import type { TarMember } from './tar-members.js'
+import type { TarMember, TarMemberKind } from './tar-members.js'
+
+const KINDS: readonly TarMemberKind[] = ['file', 'sparse', 'hard-link', 'symbolic-link']
 
 /** Initial room, in members. */
 const FIRST_MEMBERS = 64
@@ -14,19 +16,19 @@ export class PackedMembers implements Iterable<TarMember> {
   #places = new Float64Array(2 * FIRST_MEMBERS)
   /** Distance from the header to the contents, and end of the name. */
   #ends = new Uint32Array(2 * FIRST_MEMBERS)
-  #isSparse = new Uint8Array(FIRST_MEMBERS)
+  #kinds = new Uint8Array(FIRST_MEMBERS)
   #names = new Uint8Array(16 * FIRST_MEMBERS)
 
   get count(): number {
     return this.#count
   }
 
-  add({ name, headerAt, dataAt, length, isSparse }: TarMember): void {
+  add({ name, headerAt, dataAt, length, kind }: TarMember): void {
     const at = this.#count
-    if (at === this.#isSparse.length) {
+    if (at === this.#kinds.length) {
       this.#places = grown(this.#places, 4 * at)
       this.#ends = grown(this.#ends, 4 * at)
-      this.#isSparse = grown(this.#isSparse, 2 * at)
+      this.#kinds = grown(this.#kinds, 2 * at)
     }
     const bytes = toBytes(name)
     const nameAt = at === 0 ? 0 : this.#ends[2 * at - 1]!
@@ -35,7 +37,7 @@ export class PackedMembers implements Iterable<TarMember> {
     this.#names.set(bytes, nameAt)
     this.#places.set([headerAt, length], 2 * at)
     this.#ends.set([dataAt - headerAt, nameEnd], 2 * at)
-    this.#isSparse[at] = isSparse ? 1 : 0
+    this.#kinds[at] = KINDS.indexOf(kind)
     this.#count += 1
   }
 
@@ -45,7 +47,7 @@ export class PackedMembers implements Iterable<TarMember> {
     this.#names = this.#names.slice(0, count === 0 ? 0 : this.#ends[2 * count - 1]!)
     this.#places = this.#places.slice(0, 2 * count)
     this.#ends = this.#ends.slice(0, 2 * count)
-    this.#isSparse = this.#isSparse.slice(0, count)
+    this.#kinds = this.#kinds.slice(0, count)
   }
 
   *[Symbol.iterator](): Generator<TarMember> {
@@ -58,7 +60,7 @@ export class PackedMembers implements Iterable<TarMember> {
         headerAt,
         dataAt: headerAt + this.#ends[2 * at]!,
         length,
-        isSparse: this.#isSparse[at] === 1,
+        kind: KINDS[this.#kinds[at]!]!,
       }
       nameAt = nameEnd
     }

@@ -6,6 +6,7 @@ import type { ListedFile } from '../list-folder.js'
 import type { LeftOut } from '../plan/sample-files.js'
 import type { TableFile } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
+import { findDisguise } from './disguise.js'
 import type { IndexedSamples, IndexRequest } from './format.js'
 
 /** Bytes to read at once; more only for a longer record. */
@@ -30,7 +31,15 @@ export interface RecordEnds {
 }
 
 /** A record that cannot be read, which makes the rest unreadable, too. */
-export class RecordDamage extends Error {}
+export class RecordDamage extends Error {
+  /** What makes the file readable, if that is known. */
+  readonly remedy: string | undefined
+
+  constructor(what: string, remedy?: string) {
+    super(what)
+    this.remedy = remedy
+  }
+}
 
 /** How to split and describe the records of a text format. */
 interface RecordFormat {
@@ -62,7 +71,7 @@ export function indexRecords(request: IndexRequest, format: RecordFormat): Index
       })
     } catch (error) {
       if (!(error instanceof RecordDamage)) throw error
-      damaged.push(noteDamage({ listed, at: scan.at, what: error.message }, onDamage))
+      damaged.push(noteDamage({ listed, at: scan.at, what: error.message, remedy: error.remedy }, onDamage))
     } finally {
       closeSync(fd)
     }
@@ -74,14 +83,22 @@ export function indexRecords(request: IndexRequest, format: RecordFormat): Index
 
 /** Describes a damaged file. Throws COPY_DAMAGED if damage is an error. */
 export function noteDamage(
-  { listed, at, what }: { readonly listed: ListedFile; readonly at: number; readonly what: string },
+  { listed, at, what, remedy }: FileDamage,
   onDamage: IndexRequest['onDamage'],
 ): LeftOut {
   const path = toText(listed.path)
   if (onDamage === 'skip') return { path, reason: `damaged from byte ${at} on: ${what}` }
   throw new DscError('COPY_DAMAGED', `${path} is damaged at byte ${at}: ${what}`, {
-    hint: 'fetch the file again, or --on-error skip to feed what comes before the damage',
+    hint: remedy ?? 'fetch the file again, or --on-error skip to feed what comes before the damage',
   })
+}
+
+/** Where a file cannot be read from on, why, and what makes it readable, if that is known. */
+interface FileDamage {
+  readonly listed: ListedFile
+  readonly at: number
+  readonly what: string
+  readonly remedy?: string | undefined
 }
 
 class RecordScan {
@@ -100,6 +117,8 @@ class RecordScan {
     const { size } = this.#file
     while (this.at < size) {
       const window = this.#fill(fd)
+      const disguise = this.at === 0 ? findDisguise(window) : undefined
+      if (disguise) throw new RecordDamage(disguise.what, disguise.remedy)
       let start = this.at === 0 && window.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
       const windowAt = this.at
       ends.load(window, windowAt + window.length >= size ? 'last' : 'inner')

@@ -4,8 +4,8 @@ import { indexShardsAs, NotSingle, type TarIndexJob, type TarIndexReply } from '
 
 serveJobs(parentPort, ({ request, format }: TarIndexJob): TarIndexReply => {
   try {
-    const { table, damaged } = indexShardsAs(format, request, 'part')
-    return { kind: 'indexed', table: table.bytes, damaged }
+    const { table, damaged, leftOut = [] } = indexShardsAs(format, request, 'part')
+    return { kind: 'indexed', table: table.bytes, damaged, leftOut }
   } catch (error) {
     if (error instanceof NotSingle) return { kind: 'not-single' }
     throw error

@@ -1,8 +1,15 @@
 import { readSync } from 'node:fs'
 import { type BytePath, fromBytes } from '../byte-path.js'
+import { findDisguise } from './disguise.js'
 import { BLOCK, ByteSums, hasItsSum, readNumber } from './tar-header.js'
 
-/** A regular file inside a tar archive. */
+/**
+ * `file` · `sparse` its contents are a map of holes and the data between them, which only tar itself can read · links
+ * have no contents here.
+ */
+export type TarMemberKind = 'file' | 'sparse' | 'hard-link' | 'symbolic-link'
+
+/** A file inside a tar archive, or a link. */
 export interface TarMember {
   readonly name: BytePath
   /** Position of its (first) header, in bytes. */
@@ -11,17 +18,19 @@ export interface TarMember {
   readonly dataAt: number
   /** Size of its contents in the archive, in bytes. */
   readonly length: number
-  /** Whether the contents are a map of holes and the data between them: only tar itself can read them. */
-  readonly isSparse: boolean
+  readonly kind: TarMemberKind
 }
 
 /** An archive that cannot be read from `at` on. */
 export class TarDamage extends Error {
   readonly at: number
+  /** What makes the archive readable, if that is known. */
+  readonly remedy: string | undefined
 
-  constructor(at: number, what: string) {
+  constructor(at: number, what: string, remedy?: string) {
     super(what)
     this.at = at
+    this.remedy = remedy
   }
 }
 
@@ -86,7 +95,7 @@ export class TarReader {
     this.#sizeBytes = sizeBytes
   }
 
-  /** Yields the regular members. Throws TarDamage if a header is damaged, or the archive ends early. */
+  /** Yields files and links. Throws TarDamage if a header is damaged, or the archive ends early. */
   *members(): Generator<TarMember> {
     for (const step of walkTar(this.#sizeBytes, this.#window)) {
       if (isMember(step)) yield step
@@ -132,7 +141,10 @@ export function* walkTar(sizeBytes: number, window: ArchiveWindow, from = 0): Ta
     if (kind === KIND.longName) longName = text(yield* readWhole(window, dataAt, length))
     else if (kind === KIND.pax) records = parsePax(yield* readWhole(window, dataAt, length), dataAt)
     else {
-      if (REGULAR_KINDS.has(kind)) yield { name, headerAt, dataAt, length, isSparse }
+      const link = LINKS.get(kind)
+      if (link !== undefined) yield { name, headerAt, dataAt, length, kind: link }
+      else if (REGULAR_KINDS.has(kind))
+        yield { name, headerAt, dataAt, length, kind: isSparse ? 'sparse' : 'file' }
       if (kind === KIND.longTarget) continue // the target of a link that follows
       headerAt = undefined
       longName = undefined
@@ -167,9 +179,11 @@ function* read(window: ArchiveWindow, at: number, length: number): TarStep<Buffe
 
 /** Whether there is a header at `at`, instead of the block of zeros that ends an archive. */
 function isHeader(sums: ByteSums, window: ArchiveWindow, at: number): boolean {
-  if (!covers(window, at, BLOCK)) throw new TarDamage(at, 'the archive ends here without its end')
   const { bytes } = window
   const header = at - window.start
+  const disguise = at === 0 ? findDisguise(bytes.subarray(header)) : undefined
+  if (disguise) throw new TarDamage(at, disguise.what, disguise.remedy)
+  if (!covers(window, at, BLOCK)) throw new TarDamage(at, 'the archive ends here without its end')
   const sum = sums.of(bytes, header, BLOCK)
   if (sum === 0) return false
   if (!hasItsSum(sums, sum, bytes, header)) throw new TarDamage(at, 'no header of a tar archive')
@@ -209,6 +223,11 @@ const KIND = { longTarget: 0x4b, longName: 0x4c, pax: 0x78, sparse: 0x53 }
 
 /** Regular files: POSIX, the ancient form, contiguous, GNU sparse. */
 const REGULAR_KINDS: ReadonlySet<number> = new Set([0x30, 0, 0x37, KIND.sparse])
+
+const LINKS: ReadonlyMap<number, TarMemberKind> = new Map([
+  [0x31, 'hard-link'],
+  [0x32, 'symbolic-link'],
+])
 
 /** Links, devices, folders and pipes: no contents follow, even if they state a size. */
 const EMPTY_KINDS: ReadonlySet<number> = new Set([0x31, 0x32, 0x33, 0x34, 0x35, 0x36])

@@ -4,13 +4,13 @@ import { countIndexThreads, indexTarInThreads } from './index-tar-in-threads.js'
 
 /** Tar archives with samples as members. */
 export const TAR_SHARDS: Format = {
-  recognition: { title: 'tar shards', holdsSamples: (path) => path.endsWith('.tar') },
+  recognition: { title: 'tar shards', holdsSamples: (path) => /\.tar$/i.test(path), takesAnyName: true },
   index,
 }
 
 /**
- * Lists the samples of tar shards. Members of one key (name up to the first dot of its last part) are one sample, as in
- * WebDataset; if every key has one member, samples are the members' contents.
+ * Lists the samples of tar shards. Members of one key are one sample, as in WebDataset (`MemberGroups`); if every key
+ * has one member, samples are the members' contents.
  */
 async function index(request: IndexRequest): Promise<IndexedSamples> {
   const threads = countIndexThreads(request.files)

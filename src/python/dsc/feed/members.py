@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
+
+_META = re.compile("__[^/]*__(/|$)")
+"""Names of WebDataset's own metadata."""
 
 
 class _Bytes(io.RawIOBase):
@@ -40,7 +44,10 @@ class _Bytes(io.RawIOBase):
 
 
 def split_members(view: memoryview) -> dict[str, memoryview]:
-    """The members of a slice of a tar file that begins with a header, by extension (what follows the first dot).
+    """The members of a slice of a tar file that begins with a header, by extension, as WebDataset has them.
+
+    The extension is what follows the first dot of the name's last part, in lower case. Members that WebDataset passes
+    over are left out.
 
     Args:
         view: header and contents of neighbouring members, up to the last one's last byte.
@@ -54,9 +61,10 @@ def split_members(view: memoryview) -> dict[str, memoryview]:
     members: dict[str, memoryview] = {}
     with tarfile.TarFile(fileobj=_Bytes(view)) as archive:
         for member in archive:
-            if not member.isreg():
+            key, dot, extension = member.name.rpartition("/")[2].partition(".")
+            if not member.isreg() or not key or not dot or _META.match(member.name):
                 continue
-            extension = member.name.rpartition("/")[2].partition(".")[2]
+            extension = extension.lower()
             if member.sparse is None:
                 data = view[member.offset_data : member.offset_data + member.size]
                 if len(data) < member.size:
