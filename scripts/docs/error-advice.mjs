@@ -22,6 +22,8 @@ export const ADVICE = {
     'The source changed, and no whole copy is on this node. Verify on the node that is named, or restore the objects.',
   QUOTA_EXCEEDED:
     'Wait for the holders that are named, release, unlock, use another node, or raise [the limit](../guides/quotas.md).',
+  SYSTEM_LIMIT: 'Raise the limit that is named: `ulimit -n 1024`, `ulimit -f unlimited`.',
+  IO_FAILED: 'Check the named path, its mount and `dmesg`. Run it again: it continues.',
   DISK_FULL: 'Free some space. `cache.minFree` keeps it free.',
   CACHE_ROOT_INVALID:
     'Mount the disk, [open the folder](../start/node.md#open-an-existing-cache-to-a-group), or move away the file that is named.',

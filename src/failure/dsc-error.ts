@@ -125,6 +125,18 @@ export const FAILURES = {
     isRetryable: false,
     meaning: 'what a job used cannot be had again here',
   },
+  SYSTEM_LIMIT: {
+    exitCode: 31,
+    httpStatus: 507,
+    isRetryable: false,
+    meaning: 'a limit of this process or machine is reached',
+  },
+  IO_FAILED: {
+    exitCode: 32,
+    httpStatus: 500,
+    isRetryable: false,
+    meaning: 'the kernel refuses a file, or the disk fails',
+  },
   PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
   EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },
   FEED_STATE_MISMATCH: {

@@ -4,6 +4,7 @@ import { type Prepared, type PrepareProgress, prepareDataset } from '../../cache
 import { cancelReservation, type Reservation, reserveDataset } from '../../cache/prepare/reserve-dataset.js'
 import { DscError, describeFailure, isDscError } from '../../failure/dsc-error.js'
 import type { FailureAnswer } from '../../failure/failure-answer.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 import { readBody } from '../../frames/body.js'
 import { formatJsonLine } from '../../frames/lines.js'
 import { parseByteRate } from '../../model/byte-rate.js'
@@ -108,7 +109,8 @@ async function answerInLines(
       },
     })
     write(last)
-  } catch (error) {
+  } catch (thrown) {
+    const error = explainSystemError(thrown) ?? thrown
     if (!isDscError(error)) {
       // A bug: tell the caller, and log everything that is known.
       const { message, stack } = error as Error

@@ -8,6 +8,7 @@ import {
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { FAILURES, isDscError } from '../../failure/dsc-error.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 import type { HostPort } from '../../model/host-port.js'
 import { NODE_HEADER } from '../../sources/peer-wire.js'
 import type { Metrics } from '../metrics/metrics.js'
@@ -170,9 +171,9 @@ function fail(response: ServerResponse, error: unknown): void {
     response.destroy() // the client sees that the answer is cut short
     return
   }
-  const known = isDscError(error) ? error : undefined
-  const status = statusOfFailure(error)
-  const message = error instanceof Error ? error.message : String(error)
+  const known = explainSystemError(error)
+  const status = statusOfFailure(known ?? error)
+  const message = known?.message ?? (error instanceof Error ? error.message : String(error))
   response.writeHead(status, { 'content-type': 'application/json' })
   response.end(JSON.stringify({ error: { code: known?.code ?? 'INTERNAL', message, hint: known?.hint } }))
 }

@@ -6,6 +6,7 @@ import { ProgressLog } from '../../manifest/progress-log.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import type { Urgency } from '../../model/urgency.js'
+import { findDescriptorLimit, planRequests } from '../../platform/descriptor-limit.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import type { Source } from '../../sources/source.js'
@@ -81,6 +82,8 @@ interface DownloadOptions {
 /** Requests at once by default. */
 export const DEFAULT_CONCURRENCY = 64
 const PROGRESS_INTERVAL_MS = 100
+/** With room for fewer requests, the descriptors of further threads (11 each) would not fit either. */
+const THREADS_FROM_REQUESTS = 32
 /** Limit for awaited objects, as a multiple of the usual requests: leaves room for them without flooding the link. */
 const WANTED_SHARE = 1.5
 /**
@@ -125,7 +128,11 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
 }
 
 async function fetchPending(manifest: Manifest, options: DownloadOptions) {
-  const { concurrency = DEFAULT_CONCURRENCY, copyDirectory } = options
+  const { copyDirectory } = options
+  const concurrency = Math.min(
+    options.concurrency ?? DEFAULT_CONCURRENCY,
+    planRequests(findDescriptorLimit()),
+  )
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
   const log = new ProgressLog(manifest)
@@ -143,7 +150,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     source: options.source,
     left,
     concurrency,
-    threads: options.threads,
+    threads: concurrency < THREADS_FROM_REQUESTS ? 0 : options.threads,
     waitingThreads: options.waitingThreads,
     stallTimeoutMs: options.stallTimeoutMs ?? DEFAULT_STALL_TIMEOUT_MS,
     bandwidthLimit: options.bandwidthLimit,

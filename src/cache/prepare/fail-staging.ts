@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { createFailureId } from '../../failure/failure-id.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 import { describeDiskFailure, describeRefusal } from '../../platform/disk-failure.js'
 import type { Cache } from '../cache.js'
 import { identityFile, stagingDirectoryOf } from '../cache-layout.js'
@@ -15,7 +16,7 @@ export function describeStagingFailure(cache: Cache, error: unknown, directory: 
   const described = describeRefusal(describeDiskFailure(error, directory), directory)
   // The folders of the staging may exist again: writing a file creates missing folders.
   const isThere = existsSync(identityFile(cache.root)) && existsSync(directory)
-  if (isDscError(described) || isThere) return described
+  if (isDscError(described) || isThere) return explainSystemError(described) ?? described
   return new DscError('CACHE_ROOT_INVALID', `${directory} was removed while it was being filled`, {
     hint: 'run the same command again; while dsc runs, only dsc deletes in the cache (dsc evict, dsc cleanup)',
     cause: error,

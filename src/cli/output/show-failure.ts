@@ -1,6 +1,7 @@
 import { DscError, describeFailure, FAILURES, isDscError } from '../../failure/dsc-error.js'
 import type { ErrorAnswer } from '../../failure/failure-answer.js'
 import { redactText } from '../../failure/redact.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 
 /** The outcome of a failed command: text for stderr, and an exit code from the published table. */
 interface ShownFailure {
@@ -13,7 +14,7 @@ interface ShownFailure {
  * ours: its stack is shown, with exit code 1.
  */
 export function showFailure(thrown: unknown, { isJson }: { readonly isJson: boolean }): ShownFailure {
-  const error = isLostFolder(thrown) ? explainLostFolder(thrown) : thrown
+  const error = isLostFolder(thrown) ? explainLostFolder(thrown) : (explainSystemError(thrown) ?? thrown)
   if (isDscError(error)) {
     const { exitCode } = FAILURES[error.code]
     const text = isJson

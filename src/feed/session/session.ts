@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
-import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 import { formatsOf } from '../../samples/sample-encoding.js'
 import { ARENA_BASE } from '../arena/arena-file.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
@@ -58,9 +59,10 @@ export class Session {
 
   #fail(error: unknown): void {
     if (this.#isClosed) return
-    const code = isDscError(error) ? error.code : 'INTERNAL'
-    const message = error instanceof Error ? error.message : String(error)
-    const hint = isDscError(error) ? error.hint : undefined
+    const known = explainSystemError(error)
+    const code = known?.code ?? 'INTERNAL'
+    const message = known?.message ?? (error instanceof Error ? error.message : String(error))
+    const hint = known?.hint
     this.#socket.end(formatSessionFrame(MESSAGE.error, { code, message, hint }))
   }
 

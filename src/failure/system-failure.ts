@@ -1,0 +1,96 @@
+import { DscError, type FailureCode, isDscError } from './dsc-error.js'
+
+interface Meaning {
+  readonly code: FailureCode
+  readonly sentence: string
+  readonly hint: string
+}
+
+const DISK_FULL = {
+  code: 'DISK_FULL',
+  sentence: 'no space or no inodes left',
+  hint: 'dsc evict --free 10GiB, or free space otherwise; then run the same command again',
+} as const
+const DISK_FAILS = {
+  code: 'IO_FAILED',
+  sentence: 'the disk or file system fails',
+  hint: 'dmesg shows what the kernel says of the disk; run the same command again once it works',
+} as const
+const TOO_MANY_FILES = {
+  code: 'SYSTEM_LIMIT',
+  sentence: 'too many files are open at once',
+  hint: 'ulimit -n 1024, or set stage.concurrency: 4',
+} as const
+
+/** What the kernel's refusals mean, where no caller knows better. */
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  ENOSPC: DISK_FULL,
+  EDQUOT: { ...DISK_FULL, sentence: 'the disk quota is used up' },
+  EIO: DISK_FAILS,
+  ESTALE: DISK_FAILS,
+  ENXIO: DISK_FAILS,
+  EROFS: {
+    code: 'IO_FAILED',
+    sentence: 'the file system is read-only',
+    hint: 'mount it writable, or set cache.root to one that is',
+  },
+  EMFILE: TOO_MANY_FILES,
+  ENFILE: TOO_MANY_FILES,
+  EFBIG: {
+    code: 'SYSTEM_LIMIT',
+    sentence: 'files may not become that large here',
+    hint: 'ulimit -f unlimited, or use a file system that takes large files',
+  },
+  ENOMEM: { code: 'SYSTEM_LIMIT', sentence: 'memory is used up', hint: 'free memory, or raise its limit' },
+  EAGAIN: {
+    code: 'SYSTEM_LIMIT',
+    sentence: 'no further process or thread may start',
+    hint: 'ulimit -u, or the pids limit of the container, is reached: raise it',
+  },
+}
+
+/** What SQLite says when the kernel refuses it something. */
+const SQLITE_MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
+  [/^SQLITE_FULL/, DISK_FULL],
+  [/^SQLITE_NOMEM/, MEANINGS.ENOMEM!],
+  [/^SQLITE_(IOERR|CANTOPEN|READONLY|PERM|AUTH|PROTOCOL|NOLFS)/, DISK_FAILS],
+  [
+    /^SQLITE_(CORRUPT|NOTADB)/,
+    { code: 'IO_FAILED', sentence: 'a database file is damaged', hint: 'dsc doctor tells which one' },
+  ],
+  [
+    /^SQLITE_(BUSY|LOCKED)/,
+    { code: 'IO_FAILED', sentence: 'another process locks the database', hint: 'run the same command again' },
+  ],
+]
+/** Refusals that follow from what this program asked for. */
+const OWN_MISTAKES = new Set(['EBADF', 'EINVAL', 'EFAULT', 'ENOTSOCK', 'EDOM', 'ENOSYS'])
+
+/**
+ * The failure behind an error of the kernel or of SQLite that no caller has explained: its cause lies outside this
+ * program. Undefined for any other error, which is a bug of ours.
+ */
+export function explainSystemError(error: unknown): DscError | undefined {
+  if (isDscError(error)) return error
+  const { code, syscall, path, message } = (error ?? {}) as NodeJS.ErrnoException
+  if (typeof code !== 'string') return undefined
+  const meaning = findMeaning(code, syscall)
+  if (meaning === undefined) return undefined
+  const place = path === undefined ? '' : `${path}: `
+  return new DscError(meaning.code, `${place}${meaning.sentence} (${message})`, {
+    hint: meaning.hint,
+    cause: error,
+  })
+}
+
+function findMeaning(code: string, syscall: string | undefined): Meaning | undefined {
+  if (code.startsWith('SQLITE_')) return SQLITE_MEANINGS.find(([pattern]) => pattern.test(code))?.[1]
+  if (syscall === undefined || OWN_MISTAKES.has(code)) return MEANINGS[code]
+  return (
+    MEANINGS[code] ?? {
+      code: 'IO_FAILED',
+      sentence: 'this machine refuses it',
+      hint: 'dsc --debug shows where; check the path and its permissions',
+    }
+  )
+}
