@@ -64,7 +64,7 @@ async function renewLeases(cache: Cache): Promise<void> {
 const RENEW_AFTER_MS = 600_000
 
 function isSeenAlive({ holder }: Lease): boolean {
-  return holder.kind === 'process' && checkProcess(holder) === 'alive'
+  return holder.kind === 'process' && checkProcess(holder, 0) === 'alive'
 }
 
 /** Ends leases on any node whose holders have been silent too long, and forgets nodes after the configured time. */

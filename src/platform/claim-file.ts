@@ -69,8 +69,9 @@ function hold(path: string): FolderClaim {
 function isHeld(path: string): boolean {
   try {
     const holder = JSON.parse(readFileSync(path, 'utf8')) as Parameters<typeof checkProcess>[0]
-    const state = checkProcess(holder)
-    return state === 'alive' || (state === 'unknown' && Date.now() - statSync(path).mtimeMs < BELIEVED_MS)
+    const silentMs = Date.now() - statSync(path).mtimeMs
+    const state = checkProcess(holder, silentMs)
+    return state === 'alive' || (state === 'unknown' && silentMs < BELIEVED_MS)
   } catch {
     return false // gone, or not written by dsc
   }

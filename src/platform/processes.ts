@@ -1,4 +1,5 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { uptime } from 'node:os'
 import type { LeaseHolder, ProcessHolder } from '../model/lease.js'
 import { readBootId } from './boot-id.js'
 import { readMachine } from './machine-identity.js'
@@ -89,15 +90,20 @@ export function holdByThisProcess(): LeaseHolder {
  * Checks whether the process still runs: `unknown` if it is not visible from here (another machine, or another pid
  * namespace of this one). If /proc hides processes of other users (mounted with `hidepid=2`, or systemd's
  * `ProtectProc=invisible`), a pid that the kernel knows counts as alive. A rebooted machine has lost all its processes;
- * both its id and its name must show that it is the same machine: clones of a disk often share the id.
+ * its id, its name and the time must show that it is the same machine: clones of a disk often share id and name, but
+ * what was alive `seenAgoMs` ago, after this boot began, ran on another.
  */
 export function checkProcess(
   holder: ProcessHolder,
+  seenAgoMs: number,
   processes: Pick<typeof PROCESS_TREE, 'find' | 'mayRun'> = PROCESS_TREE,
 ): 'alive' | 'dead' | 'unknown' {
   const machine = readMachine()
   if (holder.machine !== machine.id) return 'unknown'
-  if (holder.bootId !== (readBootId() ?? 'unknown')) return holder.host === machine.host ? 'dead' : 'unknown'
+  if (holder.bootId !== (readBootId() ?? 'unknown')) {
+    const isBeforeBoot = seenAgoMs > uptime() * 1000
+    return holder.host === machine.host && isBeforeBoot ? 'dead' : 'unknown'
+  }
   if (holder.pidNamespace !== readPidNamespace()) return 'unknown'
   const entry = processes.find(holder.pid)
   if (entry === undefined) return processes.mayRun(holder.pid) ? 'alive' : 'dead'

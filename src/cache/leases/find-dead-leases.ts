@@ -2,7 +2,8 @@ import type { Lease, ProcessHolder } from '../../model/lease.js'
 
 /** Observations about the holders of leases. */
 interface HolderObservations {
-  readonly checkProcess: (holder: ProcessHolder) => 'alive' | 'dead' | 'unknown'
+  /** `seenAgoMs`: how long ago the process was alive for certain. */
+  readonly checkProcess: (holder: ProcessHolder, seenAgoMs: number) => 'alive' | 'dead' | 'unknown'
   /** Jobs that Slurm still lists; undefined if it could not be asked. */
   readonly slurmJobs: ReadonlySet<string> | undefined
   readonly nowMs: number
@@ -22,7 +23,7 @@ const MAX_UNSEEN_PROCESS_MS = 24 * 3_600_000
  *
  * | holder                          | dead when                                         |
  * |---------------------------------|---------------------------------------------------|
- * | process, visible                | no such pid, or another start time, or a new boot |
+ * | process, visible                | no such pid, another start time, or a later boot  |
  * | process, in another namespace   | not renewed for 24 h                              |
  * | Slurm job                       | squeue answered and does not list it              |
  * | pod, ttl                        | never; they expire                                |
@@ -37,7 +38,7 @@ export function findDeadLeases(leases: readonly Lease[], seen: HolderObservation
 function explainDeath(lease: Lease, seen: HolderObservations): string | undefined {
   const { holder } = lease
   if (holder.kind === 'process') {
-    const state = seen.checkProcess(holder)
+    const state = seen.checkProcess(holder, seen.nowMs - lease.renewedAtMs)
     if (state === 'dead') return `process ${holder.pid} on ${holder.host} has ended`
     const isForgotten = lease.expiresAtMs === null && seen.nowMs - lease.renewedAtMs > MAX_UNSEEN_PROCESS_MS
     if (state === 'unknown' && isForgotten)

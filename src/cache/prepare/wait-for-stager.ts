@@ -38,7 +38,7 @@ export async function waitForStager(
     }
     if (!copy || copy.state === 'ready') return 'ended'
     if (copy.state === 'evicting' || !copy.isBeingStaged) return 'left'
-    if (isProvenDead(waiting.stageLease)) {
+    if (isProvenDead(waiting.stageLease, cache.nowMs())) {
       const reason = `its stager, ${formatHolder(waiting.stageLease)}, has ended`
       await cache.record.expireLeases([{ leaseId: waiting.stageLease.leaseId, reason }], cache.nowMs())
       return 'left'
@@ -82,6 +82,6 @@ function isFailureCode(code: string): code is FailureCode {
   return Object.hasOwn(FAILURES, code)
 }
 
-function isProvenDead(lease: Lease): boolean {
-  return lease.holder.kind === 'process' && checkProcess(lease.holder) === 'dead'
+function isProvenDead({ holder, renewedAtMs }: Lease, nowMs: number): boolean {
+  return holder.kind === 'process' && checkProcess(holder, nowMs - renewedAtMs) === 'dead'
 }

@@ -94,7 +94,7 @@ async function end(
   kill(pid, 'SIGTERM')
   const timer = setTimeout(() => kill(pid, 'SIGKILL'), GRACE_MS)
   await exitCode.finally(() => clearTimeout(timer))
-  for (const worker of workers) if (checkProcess(worker) === 'alive') kill(worker.pid, 'SIGKILL')
+  for (const worker of workers) if (checkProcess(worker, 0) === 'alive') kill(worker.pid, 'SIGKILL')
 }
 
 function kill(pid: number, signal: NodeJS.Signals): void {

@@ -18,7 +18,7 @@ export function findStager(lease: PlacedLease | undefined): Stager {
       obstacle: `${task} stages ${dataset} and cannot be stopped from here: dsc does not know its process`,
     }
   const { pid, host } = holder
-  if (checkProcess(holder) !== 'alive')
+  if (checkProcess(holder, 0) !== 'alive')
     return {
       obstacle: `${dataset} is staged by process ${pid} on ${host}: stop it there, with dsc status or kill ${pid}`,
     }
