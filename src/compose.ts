@@ -8,6 +8,7 @@ import { DscError } from './failure/dsc-error.js'
 import { logPhase } from './log/log.js'
 import type { Dataset } from './model/dataset.js'
 import { findHubUrl, nameHubFolder, parseSourceUrl, type SourceScheme } from './model/source-url.js'
+import { becomeOwner } from './platform/become-owner.js'
 import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/contract/record-store.js'
@@ -33,6 +34,8 @@ export function compose(
   tell: {
     readonly onIgnoredFile?: (ignored: NonNullable<Config['ignoredFile']>) => void
     readonly onRecordAway?: (sentence: string) => void
+    /** Whether a command of the caller's is started later, with the caller's rights. */
+    readonly startsCommand?: boolean
   } = {},
 ): Composed {
   const opened: RecordStore[] = []
@@ -46,6 +49,7 @@ export function compose(
       version: readVersion(),
       overrides,
     })
+    becomeOwner(loaded.cache.root, { isForCommand: tell.startsCommand === true })
     if (loaded.ignoredFile) tell.onIgnoredFile?.(loaded.ignoredFile)
     return loaded
   })

@@ -30,6 +30,7 @@ export async function main(): Promise<void> {
     onIgnoredFile: ({ path, reason }) =>
       report.warn(`ignoring ${path}: ${reason} (to use it: --config ${path})`),
     onRecordAway: (sentence) => report.note(sentence),
+    startsCommand: separator < all.length,
   })
   const context: CliContext = {
     ...composed,
@@ -38,7 +39,8 @@ export async function main(): Promise<void> {
     version: readVersion(),
     configPath: globals.configPath,
     commandWords: all.slice(separator + 1),
-    environment: process.env,
+    // A command gets its caller's variables, whoever dsc becomes on the way.
+    environment: separator < all.length ? { ...process.env } : process.env,
   }
   let hasFailed = false
   try {

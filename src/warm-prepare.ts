@@ -9,6 +9,7 @@ import type { Config, RecordLocation } from './config/config.js'
 import { loadConfig } from './config/load-config.js'
 import { openOrClose } from './failure/closers.js'
 import { parseLeaseTime } from './model/lease.js'
+import { becomeOwner } from './platform/become-owner.js'
 import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import { judgeNodeClaim } from './policy/judge-node-claim.js'
@@ -46,6 +47,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     homeDirectory: findHomeDirectory(),
     version,
   })
+  becomeOwner(cache.root, { isForCommand: false })
   if (ignoredFile) return false // the whole program says so
   const declared = datasets.find((dataset) => dataset.name === name)
   const opening = openExistingRecord(location)

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
+import { userOfCommand } from '../platform/become-owner.js'
 import { restoreUmask } from '../platform/shared-folder.js'
 
 /** Signals that dsc passes on to the command. */
@@ -63,6 +64,7 @@ export function spawnCommand(
   const child = spawn(file, args, {
     stdio: ['inherit', output === 'stderr' ? 2 : 'inherit', 'inherit'],
     env: { ...environment },
+    ...userOfCommand(),
   })
   const forward = (signal: NodeJS.Signals) => {
     // A terminal signals its whole foreground group, so the command already has this one.
