@@ -45,7 +45,8 @@ export async function bundleProgram(folder, target) {
     if (!entry.isFile() || entry.name.endsWith('.pyc')) continue
     copy(relative(ROOT, join(entry.parentPath, entry.name)), folder)
   }
-  for (const path of globSync('src/agent/page/files/*', { cwd: ROOT })) copy(path, folder)
+  for (const path of globSync(['src/agent/page/files/*', 'src/agent/csi/proto/*'], { cwd: ROOT }))
+    copy(path, folder)
   copyAddon(folder, target)
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), gatherLicences())
   const { name, version, type, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))

@@ -3,14 +3,17 @@ import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
 import { makeHeld } from '../cache/held-cache.js'
 import { type Closers, openOrClose } from '../failure/closers.js'
 import type { HostPort } from '../model/host-port.js'
+import type { PlacedLease } from '../model/lease.js'
 import type { HeldFolder } from '../platform/held-folder.js'
 import { ArrivingObjects } from './copies/arriving-objects.js'
 import { openLocalCopies } from './copies/local-copies.js'
+import type { Csi, CsiSettings } from './csi/open-csi.js'
 import type { GatewayOptions } from './gateway/gateway.js'
 import { GatewayThreads } from './gateway/gateway-threads.js'
 import { AgentMetrics } from './metrics/agent-metrics.js'
 import { createMetrics, type Metrics } from './metrics/metrics.js'
 import { StatusPage } from './page/status-page.js'
+import { PodSightings } from './pod-sightings.js'
 import { createRoutes } from './routes.js'
 import { openSampleServers } from './samples/sample-servers.js'
 import { type AgentServer, startAgentServer } from './server/agent-server.js'
@@ -25,6 +28,8 @@ export interface Agent {
   readonly url: string
   /** URL that S3 clients on this machine set as their endpoint; undefined: the agent has no gateway. */
   readonly gatewayUrl: string | undefined
+  /** Path of the socket of the CSI plugin; undefined: the agent has none. */
+  readonly csiPath: string | undefined
   /** Accepts no new requests, gives those under way 10 s to finish, and leaves the record. */
   stop(): Promise<void>
 }
@@ -52,6 +57,8 @@ export interface AgentOptions {
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly forgetNodesAfterMs: number | undefined
   readonly gateway: GatewaySettings | undefined
+  /** Absent: the agent mounts nothing into pods. */
+  readonly csi?: CsiSettings | undefined
   /** Whether other machines may look at the page. Default: only this machine. */
   readonly isPageEverywhere?: boolean
   readonly note: (sentence: string) => void
@@ -78,14 +85,16 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     const { server, agentMetrics } = await openServer(options, answering, closers)
     closers.add(endAnswers)
     const url = agentUrl({ ...options, listen: { host: listen.host, port: server.address.port } })
-    watch = await openWatch(options, url, closers)
+    let csi: Csi | undefined
+    watch = await openWatch(options, { url, findCsi: () => csi }, closers)
     await agentMetrics.refresh()
     const gateway = await openGateway(options, metrics, closers)
+    csi = await openPlugin(options, closers)
     const stop = () => {
       endAnswers() // at once: clients of the gateway may take a while
       return closers.close()
     }
-    return { url, gatewayUrl: gateway?.url, stop }
+    return { url, gatewayUrl: gateway?.url, csiPath: csi?.path, stop }
   })
 }
 
@@ -135,10 +144,12 @@ async function openServer(
 
 async function openWatch(
   { cache, forgetNodesAfterMs, note }: AgentOptions,
-  url: string,
+  { url, findCsi }: { readonly url: string; readonly findCsi: () => Csi | undefined },
   closers: Closers,
 ): Promise<NodeWatch> {
-  const watch = await watchNode({ cache, url, forgetNodesAfterMs, note })
+  const pods = new PodSightings({ nowMs: cache.nowMs(), listMounted: () => findCsi()?.listPods() })
+  const reconcile = async (leases: readonly PlacedLease[]) => findCsi()?.reconcile(leases)
+  const watch = await watchNode({ cache, url, forgetNodesAfterMs, pods, reconcile, note })
   const tell = (error: unknown) => note(error instanceof Error ? error.message : String(error))
   closers.add(() => watch.stop().catch(tell))
   return watch
@@ -157,6 +168,18 @@ async function openGateway(
   })
   closers.add(() => gateway.stop(GRACE_MS))
   return gateway
+}
+
+/** Loads gRPC, 60 ms, for agents that need it alone. */
+async function openPlugin(
+  { cache, csi: settings, version, note }: AgentOptions,
+  closers: Closers,
+): Promise<Csi | undefined> {
+  if (settings === undefined) return undefined
+  const { openCsi } = await import('./csi/open-csi.js')
+  const csi = await openCsi({ cache, settings, version, note })
+  closers.add(() => csi.stop())
+  return csi
 }
 
 /** Opens the folder of this agent's tables of samples, and holds it, so that nobody can redirect its writes. */

@@ -3,8 +3,9 @@ import { expireDeadLeases } from '../cache/leases/expire-leases.js'
 import { findDeadLeases } from '../cache/leases/find-dead-leases.js'
 import { saveNode } from '../cache/save-node.js'
 import { formatCount } from '../model/format-count.js'
-import type { Lease } from '../model/lease.js'
+import type { Lease, PlacedLease } from '../model/lease.js'
 import { checkProcess } from '../platform/processes.js'
+import type { PodSightings } from './pod-sightings.js'
 
 const HEARTBEAT_MS = 10_000
 const LEASES_MS = 30_000
@@ -18,17 +19,24 @@ export interface NodeWatch {
   stop(): Promise<void>
 }
 
+/** Everything that the watch needs. */
+interface WatchOptions {
+  readonly cache: Cache
+  readonly url: string
+  readonly forgetNodesAfterMs: number | undefined
+  /** Default: nothing is known of pods. */
+  readonly pods?: PodSightings | undefined
+  /** Called with this node's leases whenever they have been looked through. */
+  readonly reconcile?: ((leases: readonly PlacedLease[]) => Promise<void>) | undefined
+  readonly note: (sentence: string) => void
+}
+
 /**
  * Reports this node to the record every 10 s. Every 30 s, renews the leases of live holders and ends those of dead
  * ones. Occasionally sweeps the leases that no node looks after any more, because their nodes are gone. If the record
  * does not answer, tells `note` and retries.
  */
-export async function watchNode(options: {
-  readonly cache: Cache
-  readonly url: string
-  readonly forgetNodesAfterMs: number | undefined
-  readonly note: (sentence: string) => void
-}): Promise<NodeWatch> {
+export async function watchNode(options: WatchOptions): Promise<NodeWatch> {
   const { cache, url, note } = options
   let reportedAtMs = Number.NEGATIVE_INFINITY
   const report = async () => {
@@ -38,7 +46,7 @@ export async function watchNode(options: {
   await report() // listen only once other nodes can find this one
   const stops = [
     repeat(HEARTBEAT_MS, report, note),
-    repeat(LEASES_MS, () => renewLeases(cache), note),
+    repeat(LEASES_MS, () => renewLeases(cache, options), note),
     repeat(SWEEP_MS, () => sweep(cache, options.forgetNodesAfterMs, note), note),
   ]
   return {
@@ -51,17 +59,36 @@ export async function watchNode(options: {
 }
 
 /** Renews the leases on this node whose holders are visibly alive; ends those whose holders are dead. */
-async function renewLeases(cache: Cache): Promise<void> {
-  await expireDeadLeases(cache, { asksSlurm: true })
+export async function renewLeases(
+  cache: Cache,
+  { pods, reconcile }: Pick<WatchOptions, 'pods' | 'reconcile'>,
+): Promise<void> {
+  pods?.look(cache.nowMs())
+  const judgePod = (lease: Lease) => pods?.judge(lease, cache.nowMs())
+  await expireDeadLeases(cache, { asksSlurm: true, isPodGone: (lease) => judgePod(lease) === 'gone' })
   const nowMs = cache.nowMs()
-  for (const lease of await cache.record.listLeases({ node: cache.node })) {
-    if (nowMs - lease.renewedAtMs < RENEW_AFTER_MS || !isSeenAlive(lease)) continue
-    await cache.record.renewLease(lease.leaseId, lease.expiresAtMs, nowMs)
+  const leases = await cache.record.listLeases({ node: cache.node })
+  await reconcile?.(leases)
+  for (const lease of leases) {
+    if (nowMs - lease.renewedAtMs < renewAfterMs(lease)) continue
+    if (!isSeenAlive(lease) && judgePod(lease) !== 'alive') continue
+    await cache.record.renewLease(lease.leaseId, chooseEnd(lease, nowMs), nowMs)
   }
+}
+
+/** A pod keeps its copy for as long as it runs, so the time it asked for begins again. */
+function chooseEnd({ holder, expiresAtMs, renewedAtMs }: Lease, nowMs: number): number | null {
+  return holder.kind === 'pod' && expiresAtMs !== null ? nowMs + (expiresAtMs - renewedAtMs) : expiresAtMs
 }
 
 /** Age at which a lease is renewed, in ms. Silent processes have a day, so more frequent writes would gain nothing. */
 const RENEW_AFTER_MS = 600_000
+
+/** A pod may have asked for a shorter time. */
+function renewAfterMs({ holder, expiresAtMs, renewedAtMs }: Lease): number {
+  if (holder.kind !== 'pod' || expiresAtMs === null) return RENEW_AFTER_MS
+  return Math.min(RENEW_AFTER_MS, (expiresAtMs - renewedAtMs) / 2)
+}
 
 function isSeenAlive({ holder }: Lease): boolean {
   return holder.kind === 'process' && checkProcess(holder, 0) === 'alive'

@@ -26,6 +26,17 @@ export interface Config {
   readonly cache: { readonly root: string; readonly policy: CachePolicy }
   /** Datasets of the file, by name in the order of the file; the record may have more. */
   readonly datasets: readonly Dataset[]
+  /** Settings of `dsc agent --csi`. */
+  readonly csi: {
+    /** Name of the driver, which pods name. */
+    readonly driver: string
+    /** Kubelet's folder. */
+    readonly kubelet: string
+    /** Dataset → namespaces whose pods may mount it; absent = all. */
+    readonly namespaces: Readonly<Record<string, readonly string[]>>
+    /** Namespace, or `*` → URLs that its pods may name; a final `*` stands for any rest. */
+    readonly sources: Readonly<Record<string, readonly string[]>>
+  }
   readonly agent: {
     readonly listen: HostPort
     readonly tokenFile?: string | undefined

@@ -106,7 +106,7 @@ for (const { name, yaml, says } of [
   {
     name: 'a share of nobody',
     yaml: 'cache:\n  shares: {vision: 60}\n',
-    says: ':2:20: cache.shares.vision: expected user:name, group:name or account:name, found "vision"',
+    says: ':2:20: cache.shares.vision: expected user:name, group:name, account:name or namespace:name, found "vision"',
   },
   {
     name: 'a share of less than one dataset',

@@ -71,6 +71,8 @@ export function resolveSettings(from: Surroundings): Config {
   for (const key of POLICY_KEYS) noteOrigin(`cache.${key}`)
   for (const key of AGENT_KEYS) noteOrigin(key)
   for (const key of [...STAGE_KEYS, 'cluster.trustNodes', 'history']) noteOrigin(key)
+  if (from.environment.DSC_ADVERTISE)
+    origins['agent.advertise'] = { kind: 'environment', variable: 'DSC_ADVERTISE' }
   if (from.overrides.bandwidthBytesPerSecond !== undefined)
     origins['stage.bandwidthLimit'] = { kind: 'flag', flag: '--bandwidth-limit' }
   for (const key of Object.keys(lines)) if (/^datasets\.[^.]/.test(key)) noteOrigin(key)
@@ -88,20 +90,25 @@ export function resolveSettings(from: Surroundings): Config {
     datasets: Object.entries(settings.datasets ?? {}).map(([name, dataset]) =>
       createDataset(name, dataset, base),
     ),
-    agent: resolveAgent(settings.agent, base),
     cluster: { trustsNodes: settings.cluster?.trustNodes ?? false },
+    csi: resolveCsi(settings),
+    agent: resolveAgent(settings.agent, base, from.environment.DSC_ADVERTISE),
     stage: resolveStage(settings.stage, from.overrides.bandwidthBytesPerSecond),
     historyMs: settings.history ?? DEFAULT_HISTORY_MS,
     origins,
   })
 }
 
-function resolveAgent(agent: FileSettings['agent'], base: PathBase): Config['agent'] {
+function resolveAgent(
+  agent: FileSettings['agent'],
+  base: PathBase,
+  ownUrl: string | undefined,
+): Config['agent'] {
   const pathOf = (path: string | undefined) => (path === undefined ? undefined : resolvePath(path, base))
   return {
     listen: agent?.listen ?? DEFAULT_LISTEN,
     tokenFile: pathOf(agent?.tokenFile),
-    advertise: agent?.advertise?.replace(/\/+$/, ''),
+    advertise: (ownUrl ? checkUrl(ownUrl) : agent?.advertise)?.replace(/\/+$/, ''),
     tls: agent?.tls && {
       certFile: resolvePath(agent.tls.certFile, base),
       keyFile: resolvePath(agent.tls.keyFile, base),
@@ -117,6 +124,23 @@ function resolveAgent(agent: FileSettings['agent'], base: PathBase): Config['age
       users: agent.gateway.users,
     },
   }
+}
+
+function resolveCsi({ agent, datasets = {} }: FileSettings): Config['csi'] {
+  const { driver = 'dsc.io', kubelet = '/var/lib/kubelet', sources = {} } = agent?.csi ?? {}
+  const namespaces = Object.entries(datasets).flatMap(([name, dataset]) =>
+    dataset.namespaces ? [[name, dataset.namespaces] as const] : [],
+  )
+  return { driver, kubelet, sources, namespaces: Object.fromEntries(namespaces) }
+}
+
+/** DSC_ADVERTISE, which differs between nodes that share one dsc.yaml. */
+function checkUrl(raw: string): string {
+  if (URL.canParse(raw) && /^https?:/.test(raw)) return raw
+  throw new DscError(
+    'CONFIG_INVALID',
+    `DSC_ADVERTISE: expected a URL such as http://10.0.0.7:7070, found ${JSON.stringify(raw)}`,
+  )
 }
 
 /** `--bandwidth-limit` overrides the file. */
@@ -143,6 +167,7 @@ const AGENT_KEYS = [
   'agent.forgetNodesAfter',
   'agent.page',
   'agent.gateway',
+  'agent.csi',
 ]
 
 const STAGE_KEYS = ['stage.concurrency', 'stage.stallTimeout', 'stage.maxRequests', 'stage.bandwidthLimit']
@@ -198,7 +223,7 @@ function createDataset(
   settings: NonNullable<FileSettings['datasets']>[string],
   base: PathBase,
 ): Dataset {
-  const { source, include, exclude, ...access } = settings
+  const { source, include, exclude, namespaces: _, ...access } = settings
   // Absent keys are absent in `access` too, so that cached JSON and zod's result are identical.
   return {
     name,

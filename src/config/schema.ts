@@ -8,6 +8,7 @@ import { isHostName } from '../model/host-name.js'
 import { parseHostPort } from '../model/host-port.js'
 import { FORMAT_NAMES } from '../model/sample-formats.js'
 import { parseSourceUrl, SOURCE_EXAMPLES } from '../model/source-url.js'
+import { csi, namespaces } from './csi-schema.js'
 
 /**
  * The keys of dsc.yaml. `explain-mistakes.ts` prints every `error` as "expected"; every description goes to
@@ -60,13 +61,15 @@ const percent = z
   )
   .transform((raw) => Number.parseFloat(String(raw)))
 
-const PARTY = /^(user|group|account):[^\s:,]+$/
+const PARTY = /^(user|group|account|namespace):[^\s:,]+$/
 const shares = z
-  .record(z.string(), percent, { error: 'percentages by user:name, group:name or account:name' })
+  .record(z.string(), percent, {
+    error: 'percentages by user:name, group:name, account:name or namespace:name',
+  })
   .superRefine((value, context) => {
     for (const party of Object.keys(value)) {
       if (PARTY.test(party)) continue
-      const message = `expected user:name, group:name or account:name, found ${JSON.stringify(party)}`
+      const message = `expected user:name, group:name, account:name or namespace:name, found ${JSON.stringify(party)}`
       context.addIssue({ code: 'custom', path: [party], message })
     }
     const sum = Object.values(value).reduce((total, part) => total + part, 0)
@@ -95,7 +98,7 @@ const cache = z
       .optional(),
     shares: shares
       .describe(
-        'What is guaranteed to users, groups and Slurm accounts of what copies may take here, in percent: {group:vision: 50, user:alice: 20}. What one leaves unused, others may borrow. Default: none.',
+        'What is guaranteed to users, groups, Slurm accounts and namespaces of what copies may take here, in percent: {group:vision: 50, user:alice: 20}. What one leaves unused, others may borrow. Default: none.',
       )
       .optional(),
   })
@@ -156,6 +159,7 @@ const dataset = z.strictObject(
       .min(1, { error: 'a list of columns such as [image, label]' })
       .describe('Columns of rows that feeds read, in this order. Default: all.')
       .optional(),
+    namespaces,
   },
   { error: 'a dataset with at least a source' },
 )
@@ -232,6 +236,7 @@ const agent = z.strictObject({
     })
     .describe('A read-only S3 endpoint over the copies of this node. Default: none.')
     .optional(),
+  csi,
 })
 
 const stage = z.strictObject({

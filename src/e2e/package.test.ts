@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -107,6 +108,7 @@ test("npm pack takes documents, operators' files and the Python client along, an
     'scripts/kubernetes/base/agents.yaml',
     'scripts/container/Dockerfile',
     'scripts/examples/read-feed.mjs',
+    'src/agent/csi/proto/csi.proto',
     'src/agent/page/files/page.js',
     'src/config/dsc.schema.json',
     'src/python/pyproject.toml',
@@ -142,13 +144,20 @@ test('the program that the executable file carries runs from its folder alone', 
   await bundleProgram(program, `linux-${process.arch}`)
   mkdirSync(join(folder, 'data'))
   writeFileSync(join(folder, 'data/1.txt'), 'sample')
-  writeFileSync(join(folder, 'dsc.yaml'), `record: ${folder}/record.db\ncache: { root: ${folder}/cache }\n`)
+  writeFileSync(
+    join(folder, 'dsc.yaml'),
+    `record: ${folder}/record.db\ncache: { root: ${folder}/cache }\nagent: { listen: '127.0.0.1:0', csi: { kubelet: ${folder}/kubelet } }\n`,
+  )
   const dsc = (...words: string[]) => run(process.execPath, [join(program, 'bin/dsc.js'), ...words], folder)
   const prepare = ['prepare', `file://${folder}/data/`, '--task', 'test']
   const path = dsc(...prepare).trim()
   assert.equal(readFileSync(join(path, '1.txt'), 'utf8'), 'sample')
   assert.equal(dsc(...prepare).trim(), path)
   assert.match(dsc('feed', 'plan', path, '--batch', '1'), /requests/) // its threads are found
+  const agent = spawn(process.execPath, [join(program, 'bin/dsc.js'), 'agent', '--csi'], { cwd: folder })
+  context.after(() => agent.kill('SIGKILL'))
+  const [said] = await once(agent.stdout, 'data')
+  assert.match(String(said), /^kubelet: dsc\.io/m) // so is the protocol
 })
 
 /** Packs the checkout as it is built, and unpacks it at `installed`. Gives the paths inside. */

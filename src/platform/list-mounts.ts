@@ -2,6 +2,7 @@ import { access, constants, readFile, statfs } from 'node:fs/promises'
 import type { DiskUsage } from '../model/policy.js'
 import { readDiskUsage } from './disk-usage.js'
 import { type FileSystemKind, fileSystemKindOf } from './file-system-kind.js'
+import { unescapeMountPath } from './mount-table.js'
 
 /** A mounted file system and its usage. */
 interface Mount {
@@ -41,9 +42,7 @@ export function parseMounts(text: string): string[] {
   const unlisted = lines.some(([, path]) => path === '/') ? [] : ['/']
   const listed = lines
     .filter(([, , type]) => type !== undefined && ASKED.has(type))
-    .map(([, path]) =>
-      path!.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))),
-    )
+    .map(([, path]) => unescapeMountPath(path!))
   return [...unlisted, ...listed]
 }
 

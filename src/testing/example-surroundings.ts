@@ -25,6 +25,7 @@ export function exampleSurroundings(
     datasets: [],
     agent: { listen: { host: '127.0.0.1', port: 0 }, isPageEverywhere: false },
     cluster: { trustsNodes: false },
+    csi: { driver: 'dsc.io', kubelet: '/nowhere', namespaces: {}, sources: {} },
     stage: { stallTimeoutMs: 60_000 },
     historyMs: 1,
     origins: {},

@@ -9,13 +9,13 @@ import { findDeadLeases } from './find-dead-leases.js'
  */
 export async function expireDeadLeases(
   cache: Cache,
-  options: { asksSlurm: boolean },
+  options: { readonly asksSlurm: boolean; readonly isPodGone?: ((lease: Lease) => boolean) | undefined },
 ): Promise<readonly Lease[]> {
   const leases = await cache.record.listLeases({ node: cache.node })
   const hasSlurm = leases.some(({ holder }) => holder.kind === 'slurm')
   const slurmJobs = hasSlurm && options.asksSlurm ? await cache.listSlurmJobs() : undefined
   const nowMs = cache.nowMs()
-  const dead = findDeadLeases(leases, { checkProcess, slurmJobs, nowMs })
+  const dead = findDeadLeases(leases, { checkProcess, slurmJobs, isPodGone: options.isPodGone, nowMs })
   const hasExpired = leases.some(({ expiresAtMs }) => expiresAtMs !== null && expiresAtMs <= nowMs)
   return dead.length > 0 || hasExpired ? cache.record.expireLeases(dead, nowMs) : []
 }

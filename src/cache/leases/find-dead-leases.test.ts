@@ -22,7 +22,7 @@ function lease(holder: LeaseHolder, changes: Partial<Lease> = {}): Lease {
   }
 }
 
-for (const { name, of, state = 'alive', slurmJobs, reason } of [
+for (const { name, of, state = 'alive', slurmJobs, isPodGone, reason } of [
   { name: 'leaves a process that runs', of: lease(EXAMPLE_PROCESS), reason: undefined },
   {
     name: 'finds a process that ended',
@@ -52,14 +52,26 @@ for (const { name, of, state = 'alive', slurmJobs, reason } of [
   },
   { name: 'leaves what only time ends', of: lease({ kind: 'ttl' }, { expiresAtMs: 1 }), reason: undefined },
   {
-    name: 'leaves a pod',
+    name: 'leaves a pod that nobody looks at',
     of: lease({ kind: 'pod', uid: 'u' }),
     slurmJobs: new Set<string>(),
     reason: undefined,
   },
+  {
+    name: 'leaves a pod that runs',
+    of: lease({ kind: 'pod', uid: 'u' }),
+    isPodGone: () => false,
+    reason: undefined,
+  },
+  {
+    name: 'finds a pod that has ended',
+    of: lease({ kind: 'pod', uid: 'u' }),
+    isPodGone: () => true,
+    reason: 'pod u has ended',
+  },
 ] as const) {
   test(`findDeadLeases ${name}`, () => {
-    const found = findDeadLeases([of], { checkProcess: () => state, slurmJobs, nowMs: NOW_MS })
+    const found = findDeadLeases([of], { checkProcess: () => state, slurmJobs, isPodGone, nowMs: NOW_MS })
     assert.deepEqual(found, reason === undefined ? [] : [{ leaseId: 'a', reason }])
   })
 }

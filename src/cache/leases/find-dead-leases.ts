@@ -6,6 +6,8 @@ interface HolderObservations {
   readonly checkProcess: (holder: ProcessHolder, seenAgoMs: number) => 'alive' | 'dead' | 'unknown'
   /** Jobs that Slurm still lists; undefined if it could not be asked. */
   readonly slurmJobs: ReadonlySet<string> | undefined
+  /** Whether the pod of a lease has ended, by an agent that sees the node's pods. Default: nobody knows. */
+  readonly isPodGone?: ((lease: Lease) => boolean) | undefined
   readonly nowMs: number
 }
 
@@ -26,7 +28,8 @@ const MAX_UNSEEN_PROCESS_MS = 24 * 3_600_000
  * | process, visible                | no such pid, another start time, or a later boot  |
  * | process, in another namespace   | not renewed for 24 h                              |
  * | Slurm job                       | squeue answered and does not list it              |
- * | pod, ttl                        | never; they expire                                |
+ * | pod                             | the node's agent sees its pods, and not this one  |
+ * | ttl                             | never; they expire                                |
  */
 export function findDeadLeases(leases: readonly Lease[], seen: HolderObservations): readonly FoundDead[] {
   return leases.flatMap((lease) => {
@@ -47,5 +50,6 @@ function explainDeath(lease: Lease, seen: HolderObservations): string | undefine
   if (holder.kind === 'slurm' && seen.slurmJobs !== undefined && !seen.slurmJobs.has(holder.jobId)) {
     return `Slurm job ${holder.jobId} is not in the queue any more`
   }
+  if (holder.kind === 'pod' && seen.isPodGone?.(lease)) return `pod ${holder.uid} has ended`
   return undefined
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Share } from '../../model/policy.js'
+import { findPodUid } from '../../platform/pods.js'
 import { identifyProcess, PROCESS_TREE } from '../../platform/processes.js'
 import { findUserName } from '../../platform/this-user.js'
 import { chooseCaller } from './choose-caller.js'
@@ -26,7 +27,7 @@ export function identifyCaller(options: {
     task: options.task,
     ttlMs: options.ttlMs ?? DEFAULT_TTL_MS,
     slurmJobId: environment.SLURM_JOB_ID || undefined,
-    podUid: findPodUid(environment),
+    podUid: findOwnPod(environment),
     user: findUserName(environment),
     parties: findParties({ environment, shares: options.shares }),
     findProcess: () => {
@@ -36,16 +37,14 @@ export function identifyCaller(options: {
   }
 }
 
-/** The pod's uid from the downward API (`POD_UID`), else from the cgroup path that kubelet creates. */
-function findPodUid(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+/** The pod's uid from the downward API (`POD_UID`), else from the cgroup or the mounts that kubelet makes. */
+function findOwnPod(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   if (environment.POD_UID) return environment.POD_UID
   if (!environment.KUBERNETES_SERVICE_HOST) return undefined
   for (const file of ['/proc/self/cgroup', '/proc/self/mountinfo']) {
     try {
-      const match = /pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})/.exec(
-        readFileSync(file, 'utf8'),
-      )
-      if (match) return match[1]!.replaceAll('_', '-')
+      const uid = findPodUid(readFileSync(file, 'utf8'))
+      if (uid !== undefined) return uid
     } catch {
       // Not readable here; the next file may be.
     }

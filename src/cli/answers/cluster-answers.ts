@@ -32,7 +32,12 @@ const repairAnswer = answer({
   isComplete: z.boolean(),
   stripes: list(stripeOutcome),
 })
-const agentAnswer = answer({ node: z.string(), url: z.string(), gateway: z.string().nullable() })
+const agentAnswer = answer({
+  node: z.string(),
+  url: z.string(),
+  gateway: z.string().nullable(),
+  csi: z.string().nullable(),
+})
 const linkAnswer = answer({ url: z.string(), expiresAt: time.nullable() })
 const gatewayKeyAnswer = answer({ accessKeyId: z.string(), secretAccessKey: z.string() })
 const migrateAnswer = answer({ from: z.string(), to: z.string(), rows: z.record(z.string(), count) })

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { Command } from 'commander'
+import type { CsiSettings } from '../../agent/csi/open-csi.js'
 import type { GatewaySettings } from '../../agent/run-agent.js'
 import { readExpiryMs } from '../../agent/server/certificate-expiry.js'
 import { waitForRecord } from '../../cache/wait-for-record.js'
@@ -20,6 +21,7 @@ interface AgentOptions {
   readonly printSystemd?: true
   readonly user: string
   readonly gateway?: HostPort
+  readonly csi?: true
 }
 
 /** `dsc agent`: the background process of a node. */
@@ -31,6 +33,7 @@ export function agentCommand(context: CliContext): Command {
       'answer S3 clients there, too; overrides agent.gateway.listen',
       argument(parseHostPort),
     )
+    .option('--csi', 'mount datasets into the pods of this node, as a CSI driver of Kubernetes (root)')
     .option('--print-systemd', 'print a systemd service to install')
     .option('--user <name>', 'with --print-systemd: as whom it runs', 'dsc')
     .addHelpText(
@@ -68,6 +71,7 @@ export function agentCommand(context: CliContext): Command {
         hostName: hostname(),
         tls: tls && { cert: await readCertificate(tls.certFile), key: await readPem(tls.keyFile) },
         gateway: readGateway(config, options.gateway),
+        csi: options.csi && readCsi(config),
         isPageEverywhere: config.agent.isPageEverywhere,
         note: (sentence) => context.report.note(sentence),
       }).catch((error: unknown) => {
@@ -83,11 +87,14 @@ export function agentCommand(context: CliContext): Command {
         node: cache.node,
         url: agent.url,
         gateway: agent.gatewayUrl ?? null,
+        csi: agent.csiPath ?? null,
       }
-      context.report.result(
-        answer,
-        () =>
-          `${cache.node} serves at ${agent.url}${agent.gatewayUrl ? `\nS3 clients: AWS_ENDPOINT_URL=${agent.gatewayUrl}` : ''}`,
+      context.report.result(answer, () =>
+        [
+          `${cache.node} serves at ${agent.url}`,
+          ...(agent.gatewayUrl ? [`S3 clients: AWS_ENDPOINT_URL=${agent.gatewayUrl}`] : []),
+          ...(agent.csiPath ? [`kubelet: ${config.csi.driver} at ${agent.csiPath}`] : []),
+        ].join('\n'),
       )
       if (!context.signal.aborted) {
         await new Promise((resolve) => context.signal.addEventListener('abort', resolve, { once: true }))
@@ -111,6 +118,11 @@ function readGateway(config: Config, listen: HostPort | undefined): GatewaySetti
     names: [...(gateway?.names ?? []), ...findOwnNames(config, at)],
     users: users === 'all' ? 'all' : new Set(users),
   }
+}
+
+function readCsi({ csi, datasets }: Config): CsiSettings {
+  const { driver, kubelet, namespaces, sources } = csi
+  return { driver, kubelet, catalog: { declared: datasets, rules: { datasets: namespaces, sources } } }
 }
 
 /** Names by which this machine and its agent are known without configuration. */

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { exampleDataset } from '../../testing/example-copies.js'
+import { chooseDataset } from './choose-dataset.js'
+
+const FLOWERS = { ...exampleDataset('flowers'), source: 's3://ml-data/flowers/' }
+const CATALOG = {
+  declared: [FLOWERS, exampleDataset('secrets')],
+  rules: {
+    datasets: { secrets: ['team-a'], flowers: ['team-b'] },
+    sources: { 'team-b': ['s3://team-b/*', 'hf://*'] },
+  },
+}
+
+test('a pod names a dataset of dsc.yaml, by its name or its URL', () => {
+  assert.equal(chooseDataset(CATALOG, 'team-b', 'flowers'), FLOWERS)
+  assert.equal(chooseDataset(CATALOG, 'team-b', 's3://ml-data/flowers/'), FLOWERS)
+})
+
+test('a pod names a URL that its namespace may name', () => {
+  const { name, source } = chooseDataset(CATALOG, 'team-b', 's3://team-b/birds/')
+  assert.match(name, /^team-b-birds-[0-9a-f]{8}$/)
+  assert.equal(source, 's3://team-b/birds/')
+})
+
+for (const [namespace, raw, expected] of [
+  ['team-b', 'secrets', { status: 'PERMISSION_DENIED', message: /namespace "team-b" may not read secrets/ }],
+  ['team-a', 's3://ml-data/flowers/', { status: 'PERMISSION_DENIED' }],
+  ['team-a', 's3://team-b/birds/', { status: 'PERMISSION_DENIED', message: /agent\.csi\.sources/ }],
+  ['team-b', 'file:///etc/', { status: 'PERMISSION_DENIED' }],
+  ['team-b', 'hf://', { code: 'USAGE' }],
+  ['team-b', 'flwers', { code: 'DATASET_UNKNOWN', hint: 'dataset: flowers' }],
+  ['team-b', 'secret', { code: 'DATASET_UNKNOWN', hint: "datasets: of the agents' dsc.yaml declares them" }],
+] as const)
+  test(`a pod of ${namespace} is refused ${raw}`, () => {
+    assert.throws(() => chooseDataset(CATALOG, namespace, raw), expected)
+  })

@@ -1,0 +1,51 @@
+import { DscError } from '../../failure/dsc-error.js'
+import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import { findClosest } from '../../model/find-closest.js'
+import { parseSourceUrl } from '../../model/source-url.js'
+import { mayNameSource, mayReadDataset, type NamespaceRules } from '../../policy/namespace-rights.js'
+import { CsiRefusal } from './csi-failure.js'
+
+/** The datasets that pods can ask for. */
+export interface Catalog {
+  /** Those of dsc.yaml. Pods cannot ask for what others have prepared by its URL, which may be private. */
+  readonly declared: readonly Dataset[]
+  readonly rules: NamespaceRules
+}
+
+/**
+ * The dataset that a pod of `namespace` names, by its name in dsc.yaml or by a URL. Throws DATASET_UNKNOWN with the
+ * nearest name that this namespace may read, USAGE for what is no URL, and a refusal for what it may not read.
+ */
+export function chooseDataset(catalog: Catalog, namespace: string, raw: string): Dataset {
+  const { declared, rules } = catalog
+  const isUrl = raw.includes('://')
+  const found = declared.find(({ name, source }) => (isUrl ? source === raw : name === raw))
+  if (found) {
+    if (mayReadDataset(rules, namespace, found.name)) return found
+    throw new CsiRefusal(
+      'PERMISSION_DENIED',
+      `namespace ${JSON.stringify(namespace)} may not read ${raw}; try: namespaces: of ${found.name} in the agents' dsc.yaml`,
+    )
+  }
+  if (isUrl) return chooseSource(rules, namespace, raw)
+  const usable = declared.map(({ name }) => name).filter((name) => mayReadDataset(rules, namespace, name))
+  const near = findClosest(raw, usable)
+  throw new DscError('DATASET_UNKNOWN', `no dataset is called ${JSON.stringify(raw)}`, {
+    hint: near === undefined ? "datasets: of the agents' dsc.yaml declares them" : `dataset: ${near}`,
+  })
+}
+
+function chooseSource(rules: NamespaceRules, namespace: string, url: string): Dataset {
+  if (!mayNameSource(rules, namespace, url))
+    throw new CsiRefusal(
+      'PERMISSION_DENIED',
+      `namespace ${JSON.stringify(namespace)} may not name the source ${url}; try: agent.csi.sources in the agents' dsc.yaml`,
+    )
+  try {
+    parseSourceUrl(url)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new DscError('USAGE', `volumeAttributes.dataset: ${error.message}`, { cause: error })
+  }
+  return { name: deriveDatasetName(url), source: url, include: [], exclude: [] }
+}

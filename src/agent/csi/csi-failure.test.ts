@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DscError } from '../../failure/dsc-error.js'
+import { CsiRefusal, describeCsiFailure } from './csi-failure.js'
+
+for (const [error, status, message] of [
+  [
+    new DscError('QUOTA_EXCEEDED', 'no room for a\n  held: b 1 GiB, leased by pod:x/y', {
+      hint: 'dsc status',
+    }),
+    'RESOURCE_EXHAUSTED',
+    'no room for a; held: b 1 GiB, leased by pod:x/y; try: dsc status',
+  ],
+  [new DscError('DATASET_UNKNOWN', 'no dataset is called "a"'), 'NOT_FOUND', 'no dataset is called "a"'],
+  [new DscError('USAGE', 'x'), 'INVALID_ARGUMENT', 'x'],
+  [new DscError('SOURCE_UNREACHABLE', 'x'), 'UNAVAILABLE', 'x'],
+  [new DscError('RECORD_UNAVAILABLE', 'x'), 'UNAVAILABLE', 'x'],
+  [new DscError('SOURCE_DENIED', 'x'), 'PERMISSION_DENIED', 'x'],
+  [new DscError('CACHE_ROOT_INVALID', 'x'), 'INTERNAL', 'x'],
+  [new CsiRefusal('ABORTED', 'x'), 'ABORTED', 'x'],
+  [new TypeError('x'), 'INTERNAL', 'a defect of dsc: x'],
+] as const)
+  test(`kubelet is told ${status} of ${error.name} ${error instanceof DscError ? error.code : ''}`, () => {
+    assert.deepEqual(describeCsiFailure(error), { status, message })
+  })
+
+test('what kubelet is told fits into an event', () => {
+  const { message } = describeCsiFailure(new DscError('QUOTA_EXCEEDED', 'x'.repeat(2000)))
+  assert.equal(message.length, 850)
+  assert.equal(message.at(-1), '…')
+})

@@ -1,0 +1,77 @@
+import { type DscError, FAILURES, type FailureCode, isDscError } from '../../failure/dsc-error.js'
+
+/** The statuses of gRPC that the plugin answers with, by their names in the protocol. */
+export type GrpcStatus =
+  | 'INVALID_ARGUMENT'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'PERMISSION_DENIED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'ABORTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+
+/** An answer of the plugin that is no failure of dsc: to ask again, or that a volume is in another state. */
+export class CsiRefusal extends Error {
+  readonly status: GrpcStatus
+
+  constructor(status: GrpcStatus, message: string) {
+    super(message)
+    this.name = 'CsiRefusal'
+    this.status = status
+  }
+}
+
+/** Kubernetes cuts off the message of an event after 1024 bytes; kubelet's own words before it take some 150. */
+const MAX_MESSAGE_CHARACTERS = 850
+
+/** What kubelet is told of a failure: it becomes an event of the pod, so it is one line, with the hint. */
+export function describeCsiFailure(error: unknown): {
+  readonly status: GrpcStatus
+  readonly message: string
+} {
+  if (error instanceof CsiRefusal) return { status: error.status, message: error.message }
+  if (!isDscError(error))
+    return {
+      status: 'INTERNAL',
+      message: `a defect of dsc: ${error instanceof Error ? error.message : error}`,
+    }
+  return { status: chooseStatus(error), message: writeInOneLine(error) }
+}
+
+/**
+ * | failure                             | status             | kubelet |
+ * |-------------------------------------|--------------------|---------|
+ * | no room, no disk                    | RESOURCE_EXHAUSTED | retries; runs once there is room |
+ * | no such dataset, version or source  | NOT_FOUND          | retries; helps if somebody declares it |
+ * | the source refuses access           | PERMISSION_DENIED  | retries |
+ * | wrong words of the user             | INVALID_ARGUMENT   | retries |
+ * | may pass by itself                  | UNAVAILABLE        | retries |
+ * | anything else                       | INTERNAL           | retries |
+ */
+const STATUSES: { readonly [code in FailureCode]?: GrpcStatus } = {
+  QUOTA_EXCEEDED: 'RESOURCE_EXHAUSTED',
+  DISK_FULL: 'RESOURCE_EXHAUSTED',
+  DATASET_UNKNOWN: 'NOT_FOUND',
+  COPY_NOT_FOUND: 'NOT_FOUND',
+  SOURCE_NOT_FOUND: 'NOT_FOUND',
+  SOURCE_EMPTY: 'NOT_FOUND',
+  VERSION_GONE: 'NOT_FOUND',
+  SOURCE_DENIED: 'PERMISSION_DENIED',
+  USAGE: 'INVALID_ARGUMENT',
+  CONFIG_INVALID: 'INVALID_ARGUMENT',
+  KEY_UNSAFE: 'INVALID_ARGUMENT',
+}
+
+function chooseStatus({ code }: DscError): GrpcStatus {
+  return STATUSES[code] ?? (FAILURES[code].isRetryable ? 'UNAVAILABLE' : 'INTERNAL')
+}
+
+function writeInOneLine({ message, hint }: DscError): string {
+  const line = message
+    .split('\n')
+    .map((each) => each.trim())
+    .join('; ')
+  const whole = hint === undefined ? line : `${line}; try: ${hint}`
+  return whole.length <= MAX_MESSAGE_CHARACTERS ? whole : `${whole.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`
+}

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, rmdirSync } from 'node:fs'
+import { findHeld, namesBelow } from '../../cache/held-cache.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { type MountEntry, readMountTable } from '../../platform/mount-table.js'
+
+/** Mounts copies into pods. Needs the rights of root; everything else in this folder does not. */
+export interface Mounter {
+  /** The mounts of this machine, as this process sees them; the last one of a path is what lies there. */
+  list(): readonly MountEntry[]
+  /** Binds the folder `source` of a copy to `target`, read-only. Creates `target`, but no folder above it. */
+  mount(source: string, target: string): Promise<void>
+  /** Unmounts everything at `target` and removes it. Nothing there: nothing to do. */
+  unmount(target: string): Promise<void>
+}
+
+/** The mount at `target`; undefined: there is none. */
+export function findMount(mounter: Pick<Mounter, 'list'>, target: string): MountEntry | undefined {
+  return mounter.list().findLast(({ path }) => path === target)
+}
+
+const OPTIONS = 'bind,ro,nosuid,nodev'
+/** The descriptor of the copy's folder in the program that mounts it. */
+const SOURCE_DESCRIPTOR = 3
+
+/**
+ * Mounts from the cache at `root` into the pods of the kubelet whose folder is `kubelet`, and nowhere else: whoever asks
+ * may be taken over. No link below the root is followed, and the very folder that was looked at is mounted, whatever
+ * its name means by then.
+ */
+export class BindMounter implements Mounter {
+  readonly #root: string
+  readonly #pods: string
+
+  constructor({ root, kubelet }: { readonly root: string; readonly kubelet: string }) {
+    this.#root = root
+    this.#pods = `${kubelet}/pods/`
+  }
+
+  list(): readonly MountEntry[] {
+    return readMountTable()
+  }
+
+  async mount(source: string, target: string): Promise<void> {
+    this.#requirePodVolume(target)
+    const held = findHeld(this.#root, namesBelow(this.#root, source))
+    if (held === undefined) throw new DscError('COPY_NOT_FOUND', `${source} is gone`)
+    try {
+      await this.#unmountAll(target) // what a killed agent may have left half done, still writable
+      makeTarget(target)
+      const descriptor = Number(/\d+$/.exec(held.path)?.[0])
+      const from = `/proc/self/fd/${SOURCE_DESCRIPTOR}`
+      await run('mount', ['--no-canonicalize', '-o', OPTIONS, from, target], descriptor)
+    } finally {
+      held.close()
+    }
+  }
+
+  async unmount(target: string): Promise<void> {
+    this.#requirePodVolume(target)
+    await this.#unmountAll(target)
+    try {
+      rmdirSync(target) // never what is in it: that would be the copy, had it not been unmounted
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+
+  async #unmountAll(target: string): Promise<void> {
+    while (findMount(this, target)) await run('umount', ['--no-canonicalize', target])
+  }
+
+  /** `<kubelet>/pods/<uid>/volumes/kubernetes.io~csi/<volume>/<mount point>`: kubelet's, and no pod can write there. */
+  #requirePodVolume(target: string): void {
+    const rest = target.startsWith(this.#pods) ? target.slice(this.#pods.length) : ''
+    const names = rest.split('/')
+    const isVolume = names.length === 5 && names[1] === 'volumes' && names[2] === 'kubernetes.io~csi'
+    if (isVolume && names.every((name) => name !== '' && name !== '.' && name !== '..')) return
+    throw new DscError(
+      'USAGE',
+      `target_path: expected a CSI volume of a pod below ${this.#pods}, found ${JSON.stringify(target)}`,
+      { hint: "agent.csi.kubelet in dsc.yaml is kubelet's --root-dir" },
+    )
+  }
+}
+
+function makeTarget(target: string): void {
+  try {
+    mkdirSync(target, { mode: 0o750 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+/** Runs one of Linux' mount programs. `descriptor` becomes its descriptor 3. */
+async function run(program: string, words: readonly string[], descriptor?: number): Promise<void> {
+  const inherited = descriptor === undefined ? [] : [descriptor]
+  const child = spawn(program, words, { stdio: ['ignore', 'ignore', 'pipe', ...inherited] })
+  let said = ''
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject).on('close', resolve)
+  }).catch((error: NodeJS.ErrnoException) => {
+    throw new DscError('CONFIG_INVALID', `cannot run ${program} (${error.code})`, {
+      hint: 'apt-get install mount',
+      cause: error,
+    })
+  })
+  if (code === 0) return
+  throw new DscError('CONFIG_INVALID', `${program} ended with ${code}: ${said.trim()}`, {
+    hint: 'dsc agent --csi needs root and, in a container, privileged: true',
+  })
+}

@@ -1,0 +1,81 @@
+import { dirname, join } from 'node:path'
+import type { Cache } from '../../cache/cache.js'
+import { openOrClose } from '../../failure/closers.js'
+import type { PlacedLease } from '../../model/lease.js'
+import type { Catalog } from './choose-dataset.js'
+import { controllerService } from './controller-service.js'
+import { type Answers, startGrpcServer } from './grpc-server.js'
+import { BindMounter, type Mounter } from './mounter.js'
+import { nodeService } from './node-service.js'
+import { registerPlugin } from './register-plugin.js'
+import { VolumeNotes } from './volume-notes.js'
+import { Volumes } from './volumes.js'
+
+/** The settings of the plugin. */
+export interface CsiSettings {
+  /** Name of the driver, which pods name: `dsc.io`. */
+  readonly driver: string
+  /** Kubelet's folder: `/var/lib/kubelet`. */
+  readonly kubelet: string
+  readonly catalog: Catalog
+}
+
+/** A running plugin. */
+export interface Csi {
+  /** Path of its socket. */
+  readonly path: string
+  /** Uids of the pods that have volumes here. */
+  listPods(): ReadonlySet<string>
+  /** As in `Volumes`. */
+  reconcile(leases: readonly PlacedLease[]): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Starts the CSI plugin of this node: kubelet mounts datasets into pods by it. */
+export function openCsi(options: {
+  readonly cache: Cache
+  readonly settings: CsiSettings
+  readonly version: string
+  /** Default: this process mounts, which needs root. */
+  readonly mounter?: Mounter
+  readonly note: (sentence: string) => void
+}): Promise<Csi> {
+  const { cache, settings, note } = options
+  const { driver, kubelet, catalog } = settings
+  const path = join(kubelet, 'plugins', driver, 'csi.sock')
+  return openOrClose(async (closers) => {
+    const volumes = new Volumes({
+      cache,
+      catalog,
+      notes: new VolumeNotes(join(dirname(path), 'volumes')),
+      mounter: options.mounter ?? new BindMounter({ root: cache.root, kubelet }),
+      note,
+    })
+    closers.add(() => volumes.stop())
+    await volumes.reconcile(await cache.record.listLeases({ node: cache.node }))
+    const services = {
+      'csi.v1.Identity': identityService(driver, options.version),
+      'csi.v1.Controller': controllerService(catalog),
+      'csi.v1.Node': nodeService(volumes, cache.node),
+    }
+    const server = await startGrpcServer({ path, protocol: 'csi.proto', services, note })
+    closers.add(() => server.stop())
+    const registry = join(kubelet, 'plugins_registry', `${driver}-reg.sock`)
+    closers.add(await registerPlugin({ driver, endpoint: path, path: registry, note }))
+    return {
+      path,
+      listPods: () => volumes.listPods(),
+      reconcile: (leases) => volumes.reconcile(leases),
+      stop: () => closers.close(),
+    }
+  })
+}
+
+/** CSI's Identity service. The plugin is ready as soon as it answers. */
+function identityService(driver: string, version: string): Answers {
+  return {
+    getPluginInfo: () => ({ name: driver, vendorVersion: version }),
+    getPluginCapabilities: () => ({ capabilities: [{ service: { type: 'CONTROLLER_SERVICE' } }] }),
+    probe: () => ({ ready: { value: true } }),
+  }
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { Cache } from '../../cache/cache.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { openExampleCache } from '../../testing/example-cache.js'
+import { openHeldSource } from '../../testing/held-source.js'
+import { makeMemoryMounter } from '../../testing/memory-mounter.js'
+import { VolumeNotes } from './volume-notes.js'
+import type { VolumeRequest } from './volume-request.js'
+import { Volumes } from './volumes.js'
+
+const POD = { uid: 'u-1', namespace: 'team-a', name: 'reader' }
+const TARGET = '/pods/u-1/data'
+const REQUEST: VolumeRequest = { volumeId: 'csi-1', target: TARGET, dataset: 'flowers', pod: POD }
+const LATER = Number.POSITIVE_INFINITY
+
+/** A node with the dataset `flowers`, of one file that a test can hold back. */
+async function makeNode(context: TestContext, changes: Partial<Cache> = {}) {
+  const source = openHeldSource({ 'a.txt': 'sample' })
+  context.after(() => source.release())
+  let nowMs = Date.now()
+  const { cache } = await openExampleCache(context, {
+    openSource: async () => source,
+    nowMs: () => nowMs,
+    ...changes,
+  })
+  const folder = mkdtempSync(join(cache.root, 'notes-'))
+  const mounter = makeMemoryMounter()
+  const told: string[] = []
+  const datasets = ['flowers', 'birds'].map((name) => ({
+    name,
+    source: `s3://bucket/${name}/`,
+    include: [],
+    exclude: [],
+  }))
+  const start = (own = cache) =>
+    new Volumes({
+      cache: own,
+      catalog: { declared: datasets, rules: { datasets: {}, sources: {} } },
+      notes: new VolumeNotes(folder),
+      mounter,
+      note: (sentence) => told.push(sentence),
+    })
+  return {
+    ...{ cache, source, mounter, told, start },
+    notes: () => new VolumeNotes(folder).list(),
+    leases: async () =>
+      (await cache.record.listLeases({ purpose: 'use' })).map(({ task, expiresAtMs }) => [task, expiresAtMs]),
+    reconcile: async (volumes: Volumes) =>
+      volumes.reconcile(await cache.record.listLeases({ node: cache.node })),
+    wait: (ms: number) => {
+      nowMs += ms
+    },
+  }
+}
+
+const HELD = [['pod:team-a/reader', null]]
+
+test('a volume is leased to its pod without an end, mounted, and given back, any number of times', async (context) => {
+  const { start, mounter, leases, notes } = await makeNode(context)
+  const volumes = start()
+  for (let time = 0; time < 2; time++) await volumes.publish(REQUEST, LATER)
+  assert.deepEqual(await leases(), HELD)
+  assert.match(mounter.mounts.get(TARGET)!, /\/copies\/flowers\/.*\/files$/)
+  assert.deepEqual([...volumes.listPods()], ['u-1'])
+  assert.equal(volumes.findMounted(TARGET)?.volumeId, 'csi-1')
+  for (let time = 0; time < 2; time++) await volumes.unpublish(TARGET)
+  assert.deepEqual([await leases(), [...mounter.mounts], notes(), [...volumes.listPods()]], [[], [], [], []])
+})
+
+test('a call is held for as long as its deadline allows, then told how far the staging is, which goes on', async (context) => {
+  const { start, source, leases, mounter } = await makeNode(context)
+  const letGo = source.hold('a.txt')
+  const volumes = start()
+  await assert.rejects(volumes.publish(REQUEST, Date.now()), {
+    status: 'ABORTED',
+    message: /^flowers: .*goes on$/,
+  })
+  assert.deepEqual([await leases(), mounter.mounts.size], [HELD, 0])
+  const [one, two] = [volumes.publish(REQUEST, LATER), volumes.publish(REQUEST, LATER)]
+  letGo()
+  await Promise.all([one, two])
+  assert.equal(source.fetches('a.txt'), 1)
+  assert.equal(mounter.mounts.size, 1)
+})
+
+test('a volume that is given back while it is staged leaves nothing behind', async (context) => {
+  const { start, source, leases, mounter, notes } = await makeNode(context)
+  source.hold('a.txt')
+  const volumes = start()
+  const published = assert.rejects(volumes.publish(REQUEST, LATER), { code: 'INTERRUPTED' })
+  while (source.fetches('a.txt') === 0) await new Promise(setImmediate)
+  const given = volumes.unpublish(TARGET)
+  source.release()
+  await Promise.all([published, given])
+  assert.deepEqual([await leases(), mounter.mounts.size, notes()], [[], 0, []])
+})
+
+test('a failed volume leaves nothing behind, and another dataset under its path is refused', async (context) => {
+  const { start, leases, notes } = await makeNode(context, {
+    openSource: async () => {
+      throw new DscError('SOURCE_DENIED', 'no')
+    },
+  })
+  const volumes = start()
+  await assert.rejects(volumes.publish(REQUEST, LATER), { code: 'SOURCE_DENIED' })
+  assert.deepEqual([await leases(), notes()], [[], []])
+  const node = await makeNode(context)
+  const others = node.start()
+  await others.publish(REQUEST, LATER)
+  await assert.rejects(others.publish({ ...REQUEST, dataset: 'birds' }, LATER), { status: 'ALREADY_EXISTS' })
+  await assert.rejects(others.publish({ ...REQUEST, pod: { ...POD, uid: 'u-2' } }, LATER), {
+    status: 'ALREADY_EXISTS',
+  })
+})
+
+test('two volumes of a pod share a lease, which ends with the second', async (context) => {
+  const { start, leases } = await makeNode(context)
+  const volumes = start()
+  await volumes.publish(REQUEST, LATER)
+  await volumes.publish({ ...REQUEST, volumeId: 'csi-2', target: '/pods/u-1/more' }, LATER)
+  await volumes.unpublish(TARGET)
+  assert.deepEqual(await leases(), HELD)
+  await volumes.unpublish('/pods/u-1/more')
+  assert.deepEqual(await leases(), [])
+})
+
+test('after a kill, what is mounted is leased again, and what was given back is released', async (context) => {
+  const { start, cache, leases, reconcile, notes } = await makeNode(context)
+  await start().publish(REQUEST, LATER)
+  await cache.record.releaseUses({}, cache.nowMs())
+  const again = start()
+  await reconcile(again)
+  assert.deepEqual(await leases(), HELD)
+  await again.publish(REQUEST, LATER)
+  const away = start({
+    ...cache,
+    record: { ...cache.record, nowMs: cache.nowMs, listLeases: () => Promise.reject(new Error('away')) },
+  } as Cache)
+  await away.unpublish(TARGET) // answered all the same
+  assert.deepEqual(
+    [await leases(), notes().map(({ isOver }) => isOver), [...away.listPods()]],
+    [HELD, [true], []],
+  )
+  await reconcile(start())
+  assert.deepEqual([await leases(), notes()], [[], []])
+})
+
+test('a volume of a pod that never came back after a reboot is forgotten, but not at once', async (context) => {
+  const { start, mounter, leases, reconcile, wait } = await makeNode(context)
+  await start().publish(REQUEST, LATER)
+  mounter.reboot()
+  const volumes = start()
+  wait(300_000)
+  await reconcile(volumes)
+  assert.deepEqual(await leases(), HELD)
+  wait(1)
+  await reconcile(volumes)
+  assert.deepEqual([await leases(), [...volumes.listPods()]], [[], []])
+})
+
+test('a mounted volume is fine while the record is away', async (context) => {
+  const { start, cache, told } = await makeNode(context)
+  await start().publish(REQUEST, LATER)
+  const record = Object.create(cache.record, {
+    leaseCopy: { value: () => Promise.reject(new Error('away')) },
+  })
+  await start({ ...cache, record }).publish(REQUEST, LATER)
+  assert.deepEqual(told, ['away'])
+})

@@ -1,0 +1,210 @@
+import type { Cache } from '../../cache/cache.js'
+import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
+import type { PlacedLease } from '../../model/lease.js'
+import type { MountEntry } from '../../platform/mount-table.js'
+import { type Catalog, chooseDataset } from './choose-dataset.js'
+import { CsiRefusal } from './csi-failure.js'
+import { findMount, type Mounter } from './mounter.js'
+import { endLeases, isLeaseOf, keepLease, leaseOfPod } from './volume-leases.js'
+import type { VolumeNote, VolumeNotes } from './volume-notes.js'
+import type { VolumeRequest } from './volume-request.js'
+import { VolumeStaging } from './volume-staging.js'
+
+/** Kubelet gives a call up after two minutes, and asks again after up to two more: the longer a call is held, the less
+ * is lost after the last byte. */
+const MAX_HOLD_MS = 110_000
+/** What is left of a call's deadline to answer in. */
+const ANSWER_MS = 3000
+/** How long a call waits for the record when a volume is given back; later it is told in the background. */
+const RECORD_MS = 3000
+/** A volume that is neither mounted nor asked for during this time is over: twice kubelet's longest pause. */
+const FORGET_MS = 300_000
+
+/** What volumes are made with. */
+export interface VolumeMeans {
+  readonly cache: Cache
+  readonly catalog: Catalog
+  readonly notes: VolumeNotes
+  readonly mounter: Mounter
+  readonly note: (sentence: string) => void
+}
+
+/**
+ * The volumes of the pods on this node: for each a note on disk, a lease on its copy and a mount, made in this order
+ * and taken away in the opposite one. Every call may come twice, in any order, and after a kill at any point.
+ */
+export class Volumes {
+  readonly #means: VolumeMeans
+  readonly #stagings = new Map<string, VolumeStaging>()
+  readonly #askedAtMs = new Map<string, number>()
+  readonly #turns = new Map<string, Promise<unknown>>()
+  readonly #beganAtMs: number
+
+  constructor(means: VolumeMeans) {
+    this.#means = means
+    this.#beganAtMs = means.cache.nowMs()
+  }
+
+  /**
+   * Gives a pod its dataset at a path. Waits for the copy nearly until `deadlineMs` (Unix epoch), then refuses with
+   * ABORTED and how far it is; the staging goes on, and the next call joins it.
+   */
+  async publish(request: VolumeRequest, deadlineMs: number): Promise<void> {
+    const { cache, catalog, notes } = this.#means
+    const { target } = request
+    const dataset = chooseDataset(catalog, request.pod.namespace, request.dataset)
+    const known = await this.#findKnown(request, dataset.name)
+    this.#askedAtMs.set(target, cache.nowMs())
+    if (known?.copyId !== undefined && this.#findMount(target)?.isReadOnly) {
+      await this.#tellOf(keepLease(cache, known)) // it is mounted: the pod must not fail for the record's sake
+      return
+    }
+    const { volumeId, pod } = request
+    const note = known ?? { version: 1, volumeId, target, pod, dataset: dataset.name }
+    if (!known) notes.save(note)
+    const staging =
+      this.#stagings.get(target) ?? new VolumeStaging({ cache, dataset, pod, note: this.#means.note })
+    this.#stagings.set(target, staging)
+    const holdMs = Math.min(MAX_HOLD_MS, deadlineMs - Date.now() - ANSWER_MS)
+    let prepared: Prepared | undefined
+    try {
+      prepared = await staging.waitAtMost(holdMs)
+    } catch (error) {
+      if (this.#stagings.get(target) === staging) await this.#end(note)
+      throw error
+    }
+    if (prepared === undefined) throw new CsiRefusal('ABORTED', `${staging.progress}; it goes on`)
+    await this.#inTurn(target, () =>
+      this.#mount({ ...note, copyId: prepared.copy.copyId }, staging, prepared),
+    )
+  }
+
+  /** Takes a volume from its pod. One that was never seen is gone already. */
+  async unpublish(target: string): Promise<void> {
+    const staging = this.#stagings.get(target)
+    this.#stagings.delete(target)
+    staging?.abort()
+    await this.#inTurn(target, () => this.#means.mounter.unmount(target))
+    const note = this.#means.notes.find(target)
+    if (note) await this.#end(note, staging)
+  }
+
+  /** The note of a volume that is mounted at `target`; undefined: there is none. */
+  findMounted(target: string): VolumeNote | undefined {
+    const note = this.#means.notes.find(target)
+    return note && !note.isOver && this.#findMount(target) ? note : undefined
+  }
+
+  /** Uids of the pods that have volumes here, or are about to. */
+  listPods(): ReadonlySet<string> {
+    return new Set(this.#list().map(({ pod }) => pod.uid))
+  }
+
+  /**
+   * Brings notes, mounts and leases together again: leases what is mounted and was not leased, and ends what is over.
+   * `leases`: those of this node.
+   */
+  async reconcile(leases: readonly PlacedLease[]): Promise<void> {
+    const { cache, notes } = this.#means
+    const mounted = new Set(this.#means.mounter.list().map(({ path }) => path))
+    const nowMs = cache.nowMs()
+    for (const note of notes.list()) {
+      const askedAtMs = this.#askedAtMs.get(note.target) ?? this.#beganAtMs
+      if (note.isOver) await this.#tellOf(this.#forget(note))
+      else if (mounted.has(note.target)) {
+        if (!leases.some((lease) => isLeaseOf(note, lease))) await this.#tellOf(this.#leaseAgain(note))
+      } else if (nowMs - askedAtMs > FORGET_MS) await this.unpublish(note.target)
+    }
+  }
+
+  /** Stops all stagings; volumes stay as they are. */
+  stop(): void {
+    for (const staging of this.#stagings.values()) staging.abort()
+  }
+
+  #list(): readonly VolumeNote[] {
+    return this.#means.notes.list().filter(({ isOver }) => !isOver)
+  }
+
+  #findMount(target: string): MountEntry | undefined {
+    return findMount(this.#means.mounter, target)
+  }
+
+  /** The note of this very volume. Another volume at its path is a mistake of the caller, unless it is over. */
+  async #findKnown(request: VolumeRequest, dataset: string): Promise<VolumeNote | undefined> {
+    const known = this.#means.notes.find(request.target)
+    if (known?.isOver) await this.#forget(known)
+    if (!known || known.isOver) return undefined
+    const isSame = known.volumeId === request.volumeId && known.pod.uid === request.pod.uid
+    if (isSame && known.dataset === dataset) return known
+    throw new CsiRefusal(
+      'ALREADY_EXISTS',
+      `${request.target} has volume ${known.volumeId} with ${known.dataset}; it was asked for ${request.volumeId} with ${dataset}`,
+    )
+  }
+
+  async #mount(note: VolumeNote, staging: VolumeStaging, { copy }: Prepared): Promise<void> {
+    const { target } = note
+    if (this.#findMount(target)?.isReadOnly && this.#means.notes.find(target)?.copyId === copy.copyId) return
+    if (this.#stagings.get(target) !== staging)
+      throw new CsiRefusal('ABORTED', 'the volume was given back meanwhile')
+    this.#means.notes.save(note)
+    await this.#means.mounter.mount(copy.path, target)
+    this.#stagings.delete(target)
+  }
+
+  /** Ends a volume that is not mounted. The record may be away: then its lease ends later. */
+  async #end(note: VolumeNote, staging?: VolumeStaging): Promise<void> {
+    this.#stagings.delete(note.target)
+    const over: VolumeNote = { ...note, isOver: true }
+    this.#means.notes.save(over)
+    const settled = staging?.prepared.then(noop, noop) ?? Promise.resolve()
+    await this.#tellOf(settled.then(() => this.#forget(over)))
+  }
+
+  /** Ends the lease of a volume that is over, unless its pod has another with the same dataset; then its note goes. */
+  async #forget(note: VolumeNote): Promise<void> {
+    const { cache, notes } = this.#means
+    const hasAnother = this.#list().some(
+      ({ target, pod, dataset }) =>
+        target !== note.target && pod.uid === note.pod.uid && dataset === note.dataset,
+    )
+    if (!hasAnother) await endLeases(cache, note)
+    if (!notes.find(note.target)?.isOver) return
+    notes.remove(note.target)
+    this.#askedAtMs.delete(note.target)
+  }
+
+  async #leaseAgain(note: VolumeNote): Promise<void> {
+    if (await keepLease(this.#means.cache, note)) return
+    const { task } = leaseOfPod(note.pod)
+    this.#means.note(`${task} has ${note.dataset} mounted, but the record knows no such copy any more`)
+  }
+
+  /** Waits for work with the record for a while; its failure is told, and `reconcile` repeats it. */
+  async #tellOf(work: Promise<unknown>): Promise<void> {
+    const told = work.catch((error: unknown) =>
+      this.#means.note(error instanceof Error ? error.message : String(error)),
+    )
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, RECORD_MS)
+    })
+    await Promise.race([told, late])
+    clearTimeout(timer)
+  }
+
+  /** One mount or unmount of a path at a time. */
+  async #inTurn<T>(target: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(target) ?? Promise.resolve()
+    const turn = before.then(work, work)
+    this.#turns.set(target, turn)
+    try {
+      return await turn
+    } finally {
+      if (this.#turns.get(target) === turn) this.#turns.delete(target)
+    }
+  }
+}
+
+function noop(): void {}

@@ -1,0 +1,57 @@
+import type { Lease } from '../model/lease.js'
+import { listRunningPods } from '../platform/pods.js'
+
+/** A pod that nobody sees for this long has ended. With a look every 30 s, its lease is gone within a minute. */
+const GONE_AFTER_MS = 45_000
+
+/** What can be seen of the pods of this node. */
+interface Sight {
+  /** Pods with a process; undefined if processes of others cannot be seen. */
+  readonly running: ReadonlySet<string> | undefined
+  /** Pods with volumes; undefined if this agent mounts none. */
+  readonly mounted: ReadonlySet<string> | undefined
+}
+
+/**
+ * Tells which pods live, by two witnesses: their processes and their mounts. A pod is judged only by a witness that would
+ * see it: a lease without an end is one of a volume, others are of whoever ran `dsc prepare` in the pod.
+ */
+export class PodSightings {
+  readonly #seenAtMs = new Map<string, number>()
+  readonly #beganAtMs: number
+  readonly #listRunning: () => ReadonlySet<string> | undefined
+  readonly #listMounted: () => ReadonlySet<string> | undefined
+  #sight: Sight = { running: undefined, mounted: undefined }
+
+  constructor(options: {
+    readonly nowMs: number
+    readonly listMounted: () => ReadonlySet<string> | undefined
+    readonly listRunning?: () => ReadonlySet<string> | undefined
+  }) {
+    this.#beganAtMs = options.nowMs
+    this.#listMounted = options.listMounted
+    this.#listRunning = options.listRunning ?? listRunningPods
+  }
+
+  /** Looks at the pods. */
+  look(nowMs: number): void {
+    this.#sight = { running: this.#listRunning(), mounted: this.#listMounted() }
+    for (const uid of [...(this.#sight.running ?? []), ...(this.#sight.mounted ?? [])])
+      this.#seenAtMs.set(uid, nowMs)
+    for (const [uid, atMs] of this.#seenAtMs) if (nowMs - atMs > 2 * GONE_AFTER_MS) this.#seenAtMs.delete(uid)
+  }
+
+  /** Whether the pod of this lease lives, by the last look: `unknown` if nobody would see it. */
+  judge(
+    { holder, expiresAtMs }: Pick<Lease, 'holder' | 'expiresAtMs'>,
+    nowMs: number,
+  ): 'alive' | 'gone' | 'unknown' {
+    if (holder.kind !== 'pod') return 'unknown'
+    const { running, mounted } = this.#sight
+    if (running?.has(holder.uid) || mounted?.has(holder.uid)) return 'alive'
+    const wouldSee = running !== undefined || (mounted !== undefined && expiresAtMs === null)
+    if (!wouldSee) return 'unknown'
+    const seenAtMs = this.#seenAtMs.get(holder.uid) ?? this.#beganAtMs
+    return nowMs - seenAtMs >= GONE_AFTER_MS ? 'gone' : 'unknown'
+  }
+}
