@@ -14,7 +14,9 @@ from .ahead import Ahead
 from .dataset import FeedDataset
 from .errors import FeedError, FeedGone, pass_has_ended
 from .handover import Packed, Sender, forget_workers
+from .lightning_place import find_fit_loop, moves_elsewhere
 from .position import Begun
+from .rest_of_epoch import OPTIONS, RestOfEpoch, find_skip
 from .state import find_place, make_state
 from .torch_data import IterableDataset, get_worker_info
 
@@ -101,7 +103,9 @@ class FeedLoader:
             raise ValueError(
                 "ahead is for loaders without workers, which read ahead themselves: num_workers=0, or prefetch_factor="
             )
-        self.dataset = dataset
+        if options.get("in_order") is False:
+            raise ValueError("in_order=False would lose samples at resume: the state counts batches in their order")
+        self._dataset = dataset
         self._ahead = ahead
         self._running: Ahead[_Parcel] | None = None
         dataset.keep = ahead
@@ -126,26 +130,67 @@ class FeedLoader:
         self._worker_passes = 0  # of the present persistent workers
         self._pid = 0  # of the process that the pass belongs to
         self._skipped: list[list[int]] = []
+        self._is_given_back = False  # Lightning has loaded the state that the next pass begins at
+
+    @property
+    def dataset(self) -> Any:
+        """The dataset; for Accelerate's `skip_first_batches` what is left of the epoch."""
+        skip = find_skip()
+        if skip is None:
+            return self._dataset
+        if skip.epoch is not None:
+            self.set_epoch(skip.epoch)
+        return RestOfEpoch(skip.batches, len(self), self._begin_after)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OPTIONS and find_skip() is not None:
+            return OPTIONS[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __len__(self) -> int:
-        return len(self.dataset)
+        return len(self._dataset)
 
-    def __iter__(self) -> Iterator[Any]:
+    @property
+    def place(self) -> tuple[int, int]:
+        """Epoch and step that it is at: of the batch that comes next."""
+        return self._epoch, self._step
+
+    def go_to(self, epoch: int, step: int) -> None:
+        """Makes the next pass begin there."""
+        self._epoch, self._step = epoch, step
+        self._wanted_epoch = None
+        self._is_resuming = True
+        self._end_pass()
+        self._end_workers()  # persistent workers would go on where they are
+
+    def _begin_after(self, batches: int) -> Iterator[Any]:
+        self._choose_place()
+        epoch, step = self._epoch, self._step + batches
+        if step >= len(self):
+            self.go_to(epoch + 1, 0)
+            return iter(())
+        self.go_to(epoch, step)
+        return iter(self)
+
+    def _choose_place(self) -> None:
         wanted, self._wanted_epoch = self._wanted_epoch, None
         if wanted is not None and not (self._is_resuming and wanted == self._epoch):
             self._epoch, self._step = wanted, 0
         elif not self._is_resuming and self._step > 0:  # a pass was left early: the next one is the next epoch
             self._epoch, self._step = self._epoch + 1, 0
         self._is_resuming = False
+
+    def __iter__(self) -> Iterator[Any]:
+        self._choose_place()
         self._end_pass()
         self._pid = os.getpid()
-        self.dataset.hold()
-        self.dataset.keep = self.dataset.info["keep"]  # what a feed has chosen holds for the one after it, too
+        self._dataset.hold()
+        self._dataset.keep = self._dataset.info["keep"]  # what a feed has chosen holds for the one after it, too
         self._worker_passes += 1
-        self.dataset.position.set(
+        self._dataset.position.set(
             self._epoch, self._step, self._worker_passes if self._loader.persistent_workers else 0
         )
-        self.dataset.appointed = Begun(self._epoch, self._step, uuid.uuid4().hex)
+        self._dataset.appointed = Begun(self._epoch, self._step, uuid.uuid4().hex)
         return self._one_pass(self._pass, iter(self._loader))
 
     def _end_workers(self) -> None:
@@ -162,7 +207,7 @@ class FeedLoader:
         """The error as the trainer gets it. A feed that is gone is forgotten: the next pass finds or starts one."""
         if not isinstance(error, FeedGone):
             return error
-        self.dataset.close()
+        self._dataset.close()
         self._end_workers()  # persistent workers know the old feed only
         return error.after(self.state_dict())
 
@@ -178,8 +223,13 @@ class FeedLoader:
 
     def _one_pass(self, this_pass: int, batches: Iterator[_Parcel]) -> Iterator[Any]:
         self._check_pass(this_pass)
+        is_given_back, self._is_given_back = self._is_given_back, False
+        if moves_elsewhere(self, is_given_back=is_given_back):
+            del batches
+            yield from iter(self)
+            return
         if self._ahead:
-            batches = self._running = Ahead(batches, self.dataset.info["keep"])
+            batches = self._running = Ahead(batches, self._dataset.info["keep"])
         try:
             while True:
                 # Before a batch is taken: persistent workers have one iterator for all passes.
@@ -211,7 +261,7 @@ class FeedLoader:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the trainer is: what it needs to go on with the very next batch."""
-        return make_state(self.dataset, self._epoch, self._step, self._skipped)
+        return make_state(self._dataset, self._epoch, self._step, self._skipped)
 
     def load_state_dict(self, state: dict[str, Any], override: bool = False) -> None:
         """Goes to where `state` was taken.
@@ -223,19 +273,16 @@ class FeedLoader:
         Raises:
             FeedError: the state does not fit; the message says what differs.
         """
-        self._epoch, self._step = find_place(self.dataset, state, override=override)
-        self._wanted_epoch = None
+        self.go_to(*find_place(self._dataset, state, override=override))
         self._skipped = list(state.get("skipped", []))
-        self._is_resuming = True
-        self._end_pass()
-        self._end_workers()  # persistent workers would go on where they are
+        self._is_given_back = find_fit_loop() is not None
 
     def close(self) -> None:
         """Ends the pass and the connection."""
         self._end_pass()
         self._end_workers()
         forget_workers()
-        self.dataset.close()
+        self._dataset.close()
 
 
 def _as_is(batch: Any) -> Any:
