@@ -1,9 +1,10 @@
 // Makes the folder that the executable file carries: dsc as a few bundled modules, better-sqlite3 with the addon of one
 // machine, and the Python client, laid out as in the checkout, so that everything finds its files as it does there.
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { build } from 'esbuild'
 import { gatherLicences } from './inventory.mjs'
+import { readLockedVersion, unpackPackage } from './npm-tarball.mjs'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const DIST = join(ROOT, 'dist')
@@ -48,6 +49,7 @@ export async function bundleProgram(folder, target) {
   for (const path of globSync(['src/agent/page/files/*', 'src/agent/csi/proto/*'], { cwd: ROOT }))
     copy(path, folder)
   copyAddon(folder, target)
+  addKernelCalls(folder, target)
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), gatherLicences())
   const { name, version, type, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ name, version, type, engines })}\n`)
@@ -64,6 +66,16 @@ function copyAddon(folder, target) {
   for (const path of ['LICENSE', 'package.json', 'lib', `prebuilds/${target}.node`]) {
     cpSync(join(from, path), join(to, path), { recursive: true })
   }
+}
+
+/** What asks the kernel who connects: one prebuilt addon, for the C library that Node is linked with. */
+function addKernelCalls(folder, target) {
+  const name = `@koromix/koffi-${target}`
+  const installed = join(ROOT, 'node_modules', name)
+  const to = join(folder, 'node_modules', name)
+  if (existsSync(installed)) cpSync(installed, to, { recursive: true })
+  else unpackPackage(`${name}@${readLockedVersion(name)}`, to)
+  rmSync(join(to, target.replace('linux-', 'musl_')), { recursive: true })
 }
 
 /** Product modules that are started as threads of their own. */

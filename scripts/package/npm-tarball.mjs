@@ -1,6 +1,6 @@
 // Makes dsc-<version>.tgz for `npm install --global --offline`: what `npm pack` makes, with the dependencies in it.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { writeAnswerSchema } from './answer-schema.mjs'
 
@@ -23,10 +23,32 @@ export function makeNpmTarball(output) {
   const { scripts, devDependencies, allowScripts, ...manifest } = JSON.parse(
     readFileSync(join(folder, 'package.json'), 'utf8'),
   )
-  manifest.bundleDependencies = Object.keys(manifest.dependencies)
+  const { dependencies, optionalDependencies } = manifest
+  for (const name of Object.keys(optionalDependencies)) addForAnyMachine(folder, name)
+  manifest.bundleDependencies = Object.keys({ ...dependencies, ...optionalDependencies })
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
   npm(folder, 'pack', '--ignore-scripts', '--pack-destination', output)
   process.stdout.write(`${join(output, filename)}\n`)
+}
+
+/** npm installs an optional dependency where it runs alone; the tarball is for every machine. */
+function addForAnyMachine(folder, name) {
+  if (existsSync(join(folder, 'node_modules', name))) return
+  unpackPackage(`${name}@${readLockedVersion(name)}`, join(folder, 'node_modules', name))
+}
+
+/** The version of a package in the lock file. */
+export function readLockedVersion(name) {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
+  return packages[`node_modules/${name}`].version
+}
+
+/** Unpacks a package into a folder of its own, without installing it: for a machine other than this one, too. */
+export function unpackPackage(spec, folder) {
+  mkdirSync(folder, { recursive: true })
+  const [{ filename }] = JSON.parse(npm(folder, 'pack', '--json', spec))
+  execFileSync('tar', ['-xzf', filename, '--strip-components=1'], { cwd: folder })
+  rmSync(join(folder, filename))
 }
 
 function npm(cwd, ...words) {

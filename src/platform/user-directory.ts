@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+/** How long to wait for the system's directory (LDAP, SSSD) before continuing without an answer, ms. */
+const ANSWER_TIMEOUT_MS = 5000
+/** How long an answer counts: a new member of a group need not restart a service. */
+const KEPT_MS = 60_000
+/** More names than this are forgotten at once: anybody may have thousands of uids in a user namespace. */
+const MAX_KEPT = 1000
+
+/** Names of users and ids of groups, from the files in /etc, then from the system's directory, for a service. */
+export class UserDirectory {
+  readonly #kept = new Map<
+    string,
+    { readonly untilMs: number; readonly field: Promise<string | undefined> }
+  >()
+
+  /** `ada`, or `uid-1234` for a user without an entry, as in many containers. */
+  async nameOf(uid: number): Promise<string> {
+    return (await this.#find({ file: 'passwd', key: String(uid), at: 2, field: 0 })) ?? `uid-${uid}`
+  }
+
+  /** Id of the group; undefined if there is none of that name. */
+  async idOfGroup(name: string): Promise<number | undefined> {
+    const id = await this.#find({ file: 'group', key: name, at: 0, field: 2 })
+    return id !== undefined && /^[0-9]+$/.test(id) ? Number(id) : undefined
+  }
+
+  #find(entry: Entry): Promise<string | undefined> {
+    const key = `${entry.file}:${entry.key}`
+    const nowMs = performance.now()
+    const kept = this.#kept.get(key)
+    if (kept !== undefined && kept.untilMs > nowMs) return kept.field
+    if (this.#kept.size >= MAX_KEPT) this.#kept.clear()
+    const field = findField(entry)
+    this.#kept.set(key, { untilMs: nowMs + KEPT_MS, field })
+    return field
+  }
+}
+
+/** The entry of /etc/<file> whose column `at` is `key`, and the wanted column. */
+interface Entry {
+  readonly file: 'passwd' | 'group'
+  readonly key: string
+  readonly at: number
+  readonly field: number
+}
+
+async function findField(entry: Entry): Promise<string | undefined> {
+  const text = await readFile(`/etc/${entry.file}`, 'utf8').catch(() => '') // a container may lack it
+  return pick(text, entry) ?? pick(await askDirectory(entry), entry)
+}
+
+function pick(text: string, { key, at, field }: Entry): string | undefined {
+  const columns = text.split('\n').map((line) => line.split(':'))
+  return columns.find((line) => line[at] === key)?.[field]
+}
+
+/** Empty if there is no getent, it finds nothing, or takes too long. */
+async function askDirectory({ file, key }: Entry): Promise<string> {
+  try {
+    return (await promisify(execFile)('getent', [file, key], { timeout: ANSWER_TIMEOUT_MS })).stdout
+  } catch {
+    return ''
+  }
+}
