@@ -1,0 +1,89 @@
+/** A user at the node's door, as the kernel named them. */
+export interface Asker {
+  readonly uid: number
+  /** `user:ada`, and `group:ops` for each group that a rule names. */
+  readonly parties: readonly string[]
+  /** Whether the kernel named the process (`socket`), or a folder that it made shows its user alone (`folder`). */
+  readonly shownBy: 'socket' | 'folder'
+}
+
+/** What dsc.yaml says about the rights of users, and who the service is. */
+export interface RightRules {
+  /** Uid of the service, which owns the cache. */
+  readonly ownerUid: number
+  /** `user:…` and `group:…`. */
+  readonly admins: readonly string[]
+}
+
+/** What an asker wants to do. */
+export type Deed =
+  | { readonly kind: 'look' }
+  /** `isDeclared`: dsc.yaml or an admin named the source, so that it is read with the service's credentials. */
+  | { readonly kind: 'prepare'; readonly source: string; readonly isDeclared: boolean }
+  /** Release, renew or hand over a lease. `holderUid`: for whom the door took it; undefined: the owner's own. */
+  | { readonly kind: 'end-lease'; readonly holderUid: number | undefined }
+  | { readonly kind: 'lock' }
+  | { readonly kind: 'evict' }
+  | { readonly kind: 'declare' }
+
+/** The answer to "may they?": `why` is who may, for a sentence such as "only an admin may lock copies". */
+export type Judgement = { readonly may: true } | { readonly may: false; readonly why: string }
+
+/**
+ * Who may do what at the door of a node's service. First match wins:
+ *
+ * | deed                                        | may                                        |
+ * |---------------------------------------------|--------------------------------------------|
+ * | anything                                    | root, the service's own user, `agent.admins` |
+ * | look at datasets, copies, leases, history   | everybody                                  |
+ * | prepare a declared dataset                  | everybody                                  |
+ * | prepare a public `hf://` or `https://` URL  | everybody, without credentials             |
+ * | prepare any other URL (`file://`, `s3://`)  | admins                                     |
+ * | release, renew, hand over a lease           | the user whom it was taken for             |
+ * | lock, unlock, evict, declare datasets       | admins                                     |
+ *
+ * A folder shows that somebody could make one, a socket shows the process: a folder makes nobody an admin.
+ */
+export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgement {
+  if (isAdmin(asker, rules)) return { may: true }
+  switch (deed.kind) {
+    case 'look':
+      return { may: true }
+    case 'prepare':
+      return deed.isDeclared || isPublic(deed.source)
+        ? { may: true }
+        : no('an admin may stage this source for you; anybody may stage hf:// and https:// URLs')
+    case 'end-lease':
+      return deed.holderUid === asker.uid ? { may: true } : no('this lease is of another user')
+    case 'lock':
+      return no('only an admin may lock and unlock copies')
+    case 'evict':
+      return no('only an admin may evict copies')
+    case 'declare':
+      return no('only an admin may name datasets')
+  }
+}
+
+/** Whether they may do everything. */
+export function isAdmin({ uid, parties, shownBy }: Asker, { ownerUid, admins }: RightRules): boolean {
+  if (shownBy === 'folder') return false
+  return uid === 0 || uid === ownerUid || admins.some((admin) => parties.includes(admin))
+}
+
+/**
+ * A source that the service may read for anybody, without credentials. Hosts are names with a dot: nothing that only
+ * the service's own address could reach.
+ */
+function isPublic(source: string): boolean {
+  if (source.startsWith('hf://')) return true
+  const host = /^https:\/\/([^/:?#@]+)(?::\d+)?(?:[/?#]|$)/.exec(source)?.[1]
+  return host !== undefined && /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*$/i.test(host) && !isLocal(host)
+}
+
+function isLocal(host: string): boolean {
+  return /(^|\.)(localhost|local|localdomain|internal|home\.arpa)$/i.test(host)
+}
+
+function no(why: string): Judgement {
+  return { may: false, why }
+}
