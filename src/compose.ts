@@ -1,5 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import type { DoorClient } from './agent/door/door-client.js'
+import type { DoorGreeting } from './agent/door/door-wire.js'
+import type { NodeApi } from './cache/api/node-api.js'
 import type { Cache } from './cache/cache.js'
 import type { RecordOptions, Surroundings } from './cache/surroundings.js'
 import type { Config, RecordLocation } from './config/config.js'
@@ -20,26 +23,34 @@ import type { Source, StagingPlan } from './sources/source.js'
 interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
   readonly config: (overrides?: Overrides) => Promise<Config>
   readonly reopenRecord: () => Promise<RecordStore>
+  readonly openApi: (record?: RecordStore) => Promise<NodeApi>
   readonly openDatabase: (raw: string, options: { readonly mustExist: boolean }) => Promise<SqlDatabase>
   close(): Promise<void>
 }
 
+/** What composing tells, and how far it goes. */
+interface ComposeOptions {
+  /** Hears of a dsc.yaml that is not obeyed. */
+  readonly onIgnoredFile?: (ignored: NonNullable<Config['ignoredFile']>) => void
+  /** Hears of a server or service that is waited for. */
+  readonly onRecordAway?: (sentence: string) => void
+  /** Whether the node's service may answer instead, where it has a door and no configuration of one's own counts. */
+  readonly isDoorUsed?: boolean
+  /** Whether a command of the caller's is started later, with the caller's rights. */
+  readonly startsCommand?: boolean
+  readonly signal?: AbortSignal
+}
+
 /**
  * Puts dsc together for this process: the configuration that counts here, and the record, cache and sources that it
- * names. `onIgnoredFile` hears of a dsc.yaml that is not obeyed,
- * `onRecordAway` of a server that is waited for. The only place that names concrete adapters; loads them when they are asked for.
+ * names, or the door of the node's service. The only place that names concrete adapters; loads them when they are asked
+ * for.
  */
-export function compose(
-  configPath: string | undefined,
-  tell: {
-    readonly onIgnoredFile?: (ignored: NonNullable<Config['ignoredFile']>) => void
-    readonly onRecordAway?: (sentence: string) => void
-    /** Whether a command of the caller's is started later, with the caller's rights. */
-    readonly startsCommand?: boolean
-  } = {},
-): Composed {
+export function compose(configPath: string | undefined, options: ComposeOptions = {}): Composed {
   const opened: RecordStore[] = []
-  const config = once(async (overrides: Overrides = {}) => {
+  const doorOf = ({ door }: Config) =>
+    options.isDoorUsed && door && (door.isNamed || existsSync(dirname(door.path))) ? door.path : undefined
+  const ownConfig = once(async (overrides: Overrides = {}) => {
     const { loadConfig } = await import('./config/load-config.js')
     const loaded = await loadConfig({
       explicitPath: configPath,
@@ -49,40 +60,106 @@ export function compose(
       version: readVersion(),
       overrides,
     })
-    becomeOwner(loaded.cache.root, { isForCommand: tell.startsCommand === true })
-    if (loaded.ignoredFile) tell.onIgnoredFile?.(loaded.ignoredFile)
+    if (loaded.ignoredFile) options.onIgnoredFile?.(loaded.ignoredFile)
+    // At the door root asks as root.
+    if (!doorOf(loaded)) becomeOwner(loaded.cache.root, { isForCommand: options.startsCommand === true })
     return loaded
   })
-  const openRecord = once(async (options: RecordOptions = {}) => {
-    const { record: location } = await config()
-    const ways = { ...options, onAway: tell.onRecordAway }
-    const record = await logPhase('opening the record', () => openRecordAt(location, ways))
+  const findDoor = once(async (overrides?: Overrides) => {
+    const path = doorOf(await ownConfig(overrides))
+    return path && knockAt(path, options)
+  })
+  const config = once(async (overrides?: Overrides) => {
+    const door = await findDoor(overrides)
+    const own = await ownConfig(overrides)
+    return door ? seenThroughDoor(own, door.greeting) : { ...own, door: undefined }
+  })
+  const openRecord = once(async (asked: RecordOptions = {}) => {
+    const record = await openAgain(asked)
     opened.push(record)
     return record
+  })
+  const openAgain = async (asked: RecordOptions = {}) => {
+    const door = await findDoor()
+    if (door) {
+      const { openDoorRecord } = await import('./agent/door/door-record.js')
+      return openDoorRecord(door.client, door.greeting.nowMs)
+    }
+    const { record: location } = await config()
+    const ways = { ...asked, onAway: options.onRecordAway }
+    return logPhase('opening the record', () => openRecordAt(location, ways))
+  }
+  const openOwnCache = once(async () => {
+    if (await findDoor()) throw behindDoor()
+    return openCache(await config(), await openRecord())
   })
   return {
     // Once the record is open its clock counts: on a cluster all nodes share it.
     nowMs: () => opened[0]?.nowMs() ?? Date.now(),
     config,
     openRecord,
-    reopenRecord: async () => openRecordAt((await config()).record, { onAway: tell.onRecordAway }),
-    openCache: once(async () => openCache(await config(), await openRecord())),
-    openSource,
-    openDatabase: async (raw, { mustExist }) => {
-      const { resolveRecord } = await import('./config/resolve-path.js')
-      const base = { folder: process.cwd(), homeDirectory: findHomeDirectory() }
-      const location = resolveRecord(raw, base, 'argument')
-      if (mustExist && location.kind === 'sqlite' && !existsSync(location.path)) {
-        throw new DscError('RECORD_UNAVAILABLE', `there is no record at ${location.path}`, {
-          hint: 'dsc config shows where the record is',
+    reopenRecord: openAgain,
+    openCache: openOwnCache,
+    openApi: async (record) => {
+      const door = await findDoor()
+      await openRecord() // from here on, the record's clock counts
+      if (door) {
+        const { bandwidthBytesPerSecond } = (await config()).stage
+        return (await import('./agent/door/door-api.js')).createDoorApi(door.client, {
+          bandwidthBytesPerSecond,
         })
       }
-      return openDatabaseAt(location)
+      const cache = await openOwnCache()
+      return (await import('./cache/api/node-api.js')).createOwnApi(record ? { ...cache, record } : cache)
     },
+    openSource,
+    openDatabase: openNamedDatabase,
     async close() {
       for (const record of opened.splice(0)) await record.close()
     },
   }
+}
+
+/** The service behind a door, which has said what it is. */
+interface KnownService {
+  readonly client: DoorClient
+  readonly greeting: DoorGreeting
+}
+
+async function knockAt(path: string, { onRecordAway, signal }: ComposeOptions): Promise<KnownService> {
+  const { DoorClient } = await import('./agent/door/door-client.js')
+  const client = new DoorClient(path, { onAway: (sentence) => onRecordAway?.(sentence), signal })
+  return { client, greeting: await client.greet() }
+}
+
+/** The configuration as the service has it, where it decides. */
+function seenThroughDoor(own: Config, { node, cacheRoot, policy, datasets }: DoorGreeting): Config {
+  return { ...own, node, cache: { root: cacheRoot, policy }, datasets }
+}
+
+function behindDoor(): DscError {
+  return new DscError(
+    'NOT_PERMITTED',
+    'the cache of this node belongs to its service, which does not do this',
+    {
+      hint: 'run it as the user of the service, with its configuration',
+    },
+  )
+}
+
+async function openNamedDatabase(
+  raw: string,
+  { mustExist }: { readonly mustExist: boolean },
+): Promise<SqlDatabase> {
+  const { resolveRecord } = await import('./config/resolve-path.js')
+  const base = { folder: process.cwd(), homeDirectory: findHomeDirectory() }
+  const location = resolveRecord(raw, base, 'argument')
+  if (mustExist && location.kind === 'sqlite' && !existsSync(location.path)) {
+    throw new DscError('RECORD_UNAVAILABLE', `there is no record at ${location.path}`, {
+      hint: 'dsc config shows where the record is',
+    })
+  }
+  return openDatabaseAt(location)
 }
 
 async function openRecordAt(

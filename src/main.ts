@@ -2,7 +2,7 @@ import { constants } from 'node:os'
 import type { CliContext } from './cli/context.js'
 import { createReporter } from './cli/output/reporter.js'
 import { showFailure } from './cli/output/show-failure.js'
-import { readGlobalOptions, runProgram } from './cli/program.js'
+import { goesThroughDoor, readGlobalOptions, runProgram } from './cli/program.js'
 import { compose, readVersion } from './compose.js'
 import { isLoggedToFile, log, startLog } from './log/log.js'
 import { readLogSettings } from './log/read-log-settings.js'
@@ -31,6 +31,8 @@ export async function main(): Promise<void> {
       report.warn(`ignoring ${path}: ${reason} (to use it: --config ${path})`),
     onRecordAway: (sentence) => report.note(sentence),
     startsCommand: separator < all.length,
+    isDoorUsed: goesThroughDoor(argv),
+    signal: stop.signal,
   })
   const context: CliContext = {
     ...composed,

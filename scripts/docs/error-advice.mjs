@@ -34,6 +34,9 @@ export const ADVICE = {
   RECORD_NOT_EMPTY: 'Name an empty database for `dsc record migrate`.',
   NODE_TAKEN:
     'Set `node:`, or run [`dsc record claim-node`](../guides/cluster.md#if-a-node-changes-its-name-or-disk).',
+  NOT_PERMITTED: 'Ask root, or a member of `agent.admins`. [Who may do what](../understand/security.md).',
+  SERVICE_UNREACHABLE: 'Start the service of the node (`systemctl start dsc-agent`), or set `DSC_DOOR=none`.',
+  TOO_MANY_REQUESTS: 'Wait until some of your requests are done, then repeat.',
   SOURCE_NOT_FOUND: 'Check the URL, `endpoint:`, and `pathStyle: true` for servers other than AWS.',
   SOURCE_EMPTY: 'Check the prefix (a folder: `data` means `data/`), `include` and `exclude`.',
   SOURCE_DENIED:

@@ -53,7 +53,7 @@ async function writeCommands() {
   const common = program.options.filter(({ long }) => long !== '--version')
   return [
     `${NOTE}# Commands\n`,
-    'What `dsc help <command>` prints, without its examples. Every command also takes:\n',
+    'What `--help` prints. Every command also takes:\n',
     ...common.map(({ flags, description }) => `- \`${flags}\`: ${description}`),
     '',
     ...program.commands
@@ -96,20 +96,17 @@ function writeCommand(name, command, told) {
   return [`## ${name}\n\n\`\`\`\n${helpOf(command, told)}\n\`\`\`\n`]
 }
 
-/** The help at one width, without its examples, the commands below it, and the options that were told before. */
+/** The help and its examples, at one width and without the options that were told before. */
 function helpOf(command, told) {
   const written = []
   command.configureOutput({ writeOut: (text) => written.push(text), getOutHelpWidth: () => WIDTH })
   command.configureHelp({
     ...command.configureHelp(),
-    visibleCommands: () => [],
+    visibleCommands: ({ commands }) => commands.filter((one) => one.name() !== 'help'),
     visibleOptions: ({ options }) => options.filter((option) => !option.hidden && !told.has(option.long)),
   })
   command.outputHelp()
-  return written
-    .join('')
-    .replace(/\nExamples?:\n[\s\S]*/, '')
-    .trimEnd()
+  return written.join('').trimEnd()
 }
 
 function formatOptions(command, options) {

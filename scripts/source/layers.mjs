@@ -87,7 +87,7 @@ export const EDGES = [
   {
     to: 'cache',
     why: 'the cache of a node: where its files lie, what opens it',
-    from: 'cache/arrivals cache/download cache/eviction cache/leases cache/names cache/prepare cache/upkeep',
+    from: 'cache/api cache/arrivals cache/download cache/eviction cache/leases cache/names cache/prepare cache/upkeep',
   },
   {
     to: 'cache/arrivals',
@@ -112,7 +112,12 @@ export const EDGES = [
   {
     to: 'cache/eviction',
     why: 'room is made for what is staged, or for the policy',
-    from: 'cache/prepare cache/upkeep',
+    from: 'cache/api cache/prepare cache/upkeep',
+  },
+  {
+    to: 'cache/prepare',
+    why: 'commands ask for it by one interface, which a service behind a door has, too',
+    from: 'cache/api',
   },
   {
     to: 'cache/status',

@@ -2,12 +2,16 @@ import type { Cache } from '../cache/cache.js'
 import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
 import { makeHeld } from '../cache/held-cache.js'
 import { type Closers, openOrClose } from '../failure/closers.js'
+import { DscError, isDscError } from '../failure/dsc-error.js'
+import type { Dataset } from '../model/dataset.js'
 import type { HostPort } from '../model/host-port.js'
 import type { PlacedLease } from '../model/lease.js'
 import type { HeldFolder } from '../platform/held-folder.js'
+import { loadReadPeer, type ReadPeer } from '../platform/peer-credentials.js'
 import { ArrivingObjects } from './copies/arriving-objects.js'
 import { openLocalCopies } from './copies/local-copies.js'
 import type { Csi, CsiSettings } from './csi/open-csi.js'
+import { openDoor } from './door/door-server.js'
 import type { GatewayOptions } from './gateway/gateway.js'
 import { GatewayThreads } from './gateway/gateway-threads.js'
 import { AgentMetrics } from './metrics/agent-metrics.js'
@@ -40,6 +44,15 @@ export type GatewaySettings = Pick<
   'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'users'
 >
 
+/** The door's settings, and the datasets of dsc.yaml. */
+export interface DoorSettings {
+  readonly path: string
+  readonly admins: readonly string[]
+  readonly declared: readonly Dataset[]
+  /** False: an agent that cannot open it there goes on without. */
+  readonly isRequired: boolean
+}
+
 const GRACE_MS = 10_000
 const CERTIFICATE_MS = 24 * 3_600_000
 
@@ -59,6 +72,8 @@ export interface AgentOptions {
   readonly gateway: GatewaySettings | undefined
   /** Absent: the agent mounts nothing into pods. */
   readonly csi?: CsiSettings | undefined
+  /** Where everybody on this machine may ask, and who there may do everything. Default: nowhere. */
+  readonly door?: DoorSettings | undefined
   /** Whether other machines may look at the page. Default: only this machine. */
   readonly isPageEverywhere?: boolean
   readonly note: (sentence: string) => void
@@ -90,6 +105,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     await agentMetrics.refresh()
     const gateway = await openGateway(options, metrics, closers)
     csi = await openPlugin(options, closers)
+    await openDoorOf(options, { metrics, stopping: stopping.signal }, closers)
     const stop = () => {
       endAnswers() // at once: clients of the gateway may take a while
       return closers.close()
@@ -180,6 +196,39 @@ async function openPlugin(
   const csi = await openCsi({ cache, settings, version, note })
   closers.add(() => csi.stop())
   return csi
+}
+
+/** Opens the door, if there is to be one. */
+async function openDoorOf(
+  options: AgentOptions,
+  work: { readonly metrics: Metrics; readonly stopping: AbortSignal },
+  closers: Closers,
+): Promise<void> {
+  const { cache, note, version, door } = options
+  if (door === undefined) return
+  try {
+    const rules = { ownerUid: process.geteuid?.() ?? 0, admins: door.admins }
+    const { path, declared } = door
+    const readPeer = requireReadPeer()
+    const opened = await openDoor({ ...work, cache, note, version, path, declared, rules, readPeer })
+    closers.add(() => opened.stop(GRACE_MS))
+  } catch (error) {
+    if (door.isRequired || !isDscError(error, 'CONFIG_INVALID', 'NODE_TAKEN')) throw error
+    note(`no door for the users of this machine: ${error.message}`)
+  }
+}
+
+/** Throws CONFIG_INVALID where the kernel cannot be asked who connects. */
+function requireReadPeer(): ReadPeer {
+  const readPeer = loadReadPeer()
+  if (!('obstacle' in readPeer)) return readPeer
+  throw new DscError(
+    'CONFIG_INVALID',
+    `agent.door: cannot ask the kernel who connects: ${readPeer.obstacle}`,
+    {
+      hint: 'install dsc with its optional dependencies, or set agent.door to none',
+    },
+  )
 }
 
 /** Opens the folder of this agent's tables of samples, and holds it, so that nobody can redirect its writes. */

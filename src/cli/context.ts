@@ -1,3 +1,4 @@
+import type { NodeApi } from '../cache/api/node-api.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import type { Config } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
@@ -19,6 +20,11 @@ export interface CliContext extends Surroundings {
    * Rejects with CONFIG_INVALID.
    */
   readonly config: (overrides?: Overrides) => Promise<Config>
+  /**
+   * Opens what commands ask of this node: its cache in this process (over `record` if it was reopened), or its
+   * service's door.
+   */
+  readonly openApi: (record?: RecordStore) => Promise<NodeApi>
   /** Opens the configured record again, for a command that outlives the first connection; the caller closes it. */
   readonly reopenRecord: () => Promise<RecordStore>
   /**

@@ -15,17 +15,17 @@ interface Verb {
 const VERBS: readonly Verb[] = [
   {
     name: 'init',
-    summary: 'write a commented dsc.yaml for this machine',
+    summary: 'write a commented dsc.yaml with values that suit this machine',
     load: async () => (await import('./commands/init.js')).initCommand,
   },
   {
     name: 'prepare',
-    summary: 'download a dataset if needed, lease it, print its path',
+    summary: 'stage a dataset on this node unless it is there, and print its path',
     load: async () => (await import('./commands/prepare.js')).prepareCommand,
   },
   {
     name: 'run',
-    summary: 'prepare datasets, run a command, release them when it exits',
+    summary: 'prepare datasets, run a command with their paths, release them when it ends',
     load: async () => (await import('./commands/run.js')).runCommand,
   },
   {
@@ -35,12 +35,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'dataset',
-    summary: 'add, list and remove dataset names',
+    summary: 'name sources, so that jobs can ask for them',
     load: async () => (await import('./commands/dataset.js')).datasetCommand,
   },
   {
     name: 'lock',
-    summary: 'never evict a dataset on this node',
+    summary: 'never evict the copies of a dataset on this node',
     load: async () => (await import('./commands/lock.js')).lockCommand,
   },
   {
@@ -50,7 +50,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'evict',
-    summary: 'delete idle copies on this node',
+    summary: 'delete idle, unlocked copies on this node',
     load: async () => (await import('./commands/evict.js')).evictCommand,
   },
   {
@@ -65,7 +65,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'repair',
-    summary: 'download the lost stripes of a dataset again',
+    summary: 'fetch again the stripes of a dataset that are missing on their nodes',
     load: async () => (await import('./commands/repair.js')).repairCommand,
   },
   {
@@ -75,17 +75,17 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'agent',
-    summary: 'share copies with other nodes and S3 clients',
+    summary: 'serve the copies of this node to other nodes, until stopped',
     load: async () => (await import('./commands/agent.js')).agentCommand,
   },
   {
     name: 'gateway',
-    summary: 'make keys for S3 clients of the agents',
+    summary: 'give S3 clients a key to read through the agents',
     load: async () => (await import('./commands/gateway.js')).gatewayCommand,
   },
   {
     name: 'hint',
-    summary: 'list nodes that have a dataset',
+    summary: 'say which nodes have a dataset, so that a scheduler can prefer them',
     load: async () => (await import('./commands/hint.js')).hintCommand,
   },
   {
@@ -95,27 +95,27 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'config',
-    summary: 'show every setting, and where it comes from',
+    summary: 'show every effective setting and where it came from',
     load: async () => (await import('./commands/config.js')).configCommand,
   },
   {
     name: 'doctor',
-    summary: 'check this machine, its configuration and its sources',
+    summary: 'check this machine, the configuration, the record and access to the sources',
     load: async () => (await import('./commands/doctor.js')).doctorCommand,
   },
   {
     name: 'bench',
-    summary: 'measure disk, source and record, and name the slow one',
+    summary: "measure this node's disk, store and record for a minute, and say which one is slow",
     load: async () => (await import('./commands/bench.js')).benchCommand,
   },
   {
     name: 'self',
-    summary: 'show version and install location',
+    summary: 'say what this dsc is, and where it runs from',
     load: async () => (await import('./commands/self.js')).selfCommand,
   },
   {
     name: 'completion',
-    summary: 'print a completion script',
+    summary: 'print the completion script for a shell',
     load: async () => {
       const { completionCommand } = await import('./commands/completion.js')
       return (context) => completionCommand(context, () => loadProgram(context))
@@ -138,7 +138,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'report',
-    summary: 'show what the cache saved, who waited, and what to change',
+    summary: 'sum up what staging saved, who waited for what, and what is worth changing',
     load: async () => (await import('./commands/report.js')).reportCommand,
   },
   {
@@ -153,12 +153,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'exchange',
-    summary: 'exchange gradients between ranks (experimental)',
+    summary: 'plan, measure and run the exchange of gradients between ranks',
     load: async () => (await import('./commands/exchange.js')).exchangeCommand,
   },
   {
     name: 'feed',
-    summary: 'feed shuffled samples to PyTorch',
+    summary: 'feed shuffled samples from node disks to training processes',
     load: async () => (await import('./commands/feed.js')).feedCommand,
   },
   {
@@ -203,6 +203,14 @@ function findValue(argv: readonly string[], flag: string): string | undefined {
 export function findVerb(argv: readonly string[]): string | undefined {
   const word = argv.find((each, at) => !each.startsWith('-') && !VALUE_FLAGS.includes(argv[at - 1] ?? ''))
   return VERBS.find(({ name }) => name === word)?.name
+}
+
+/** Verbs that ask the node's service where there is one; the others are for the owner of a cache. */
+const AT_DOOR = /^(prepare|release|dataset|lock|unlock|evict|status|leases|history|report|why)$/
+
+/** Whether the verb in `argv` asks the node's service, if there is one. */
+export function goesThroughDoor(argv: readonly string[]): boolean {
+  return AT_DOOR.test(findVerb(argv) ?? '')
 }
 
 /** Global options that take the next word as their value. */
@@ -273,10 +281,10 @@ function withGlobalOptions(command: Command): Command {
   command
     .option('--config <file>', 'configuration file (default: the nearest dsc.yaml)')
     .option('--json', 'print the result as JSON')
-    .option('-q, --quiet', 'print only errors on stderr')
-    .option('--verbose', 'log requests, retries and timings to stderr')
-    .option('--debug', 'as --verbose, and every SQL statement')
-    .option('--log-file <file>', 'write log, notes and errors to this file')
+    .option('-q, --quiet', 'no progress and no notes on stderr')
+    .option('--verbose', 'say on stderr what is asked of whom, what is tried again, and how long it takes')
+    .option('--debug', 'as --verbose, and every statement of SQL')
+    .option('--log-file <file>', 'say it there instead of on stderr')
     .exitOverride()
     .configureHelp({ optionDescription: describeOption })
     .configureOutput({ outputError: () => {}, writeOut: (text) => writeAll('stdout', text) })

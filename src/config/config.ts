@@ -47,6 +47,10 @@ export interface Config {
       | undefined
     /** After this much silence of a node, its copies leave the record, ms; absent = never. */
     readonly forgetNodesAfterMs?: number | undefined
+    /** Unix socket at which everybody on this machine may ask this agent; absent = none. */
+    readonly door?: string | undefined
+    /** `user:…` and `group:…` that have all rights at the door, beside root and the agent's own user. */
+    readonly admins: readonly string[]
     /** Whether the agent serves its page to other machines, too. */
     readonly isPageEverywhere: boolean
     /** A read-only S3 endpoint; absent = none. */
@@ -68,6 +72,11 @@ export interface Config {
     /** Whether a node's word about an object replaces the source's checksum. */
     readonly trustsNodes: boolean
   }
+  /**
+   * Where the service of this node may answer commands instead: `DSC_DOOR`, or the usual place if no configuration of
+   * one's own counts. A command's own configuration has it only while it goes through. Absent = the cache itself.
+   */
+  readonly door?: { readonly path: string; readonly isNamed: boolean } | undefined
   readonly stage: {
     /** Maximum concurrent requests for one download, 1–1024; absent = the default of `download-files`. */
     readonly concurrency?: number | undefined

@@ -11,7 +11,7 @@ for (const { name, yaml, says } of [
   {
     name: 'a key like no other',
     yaml: 'zebra: 1\n',
-    says: ':1:1: unknown key zebra, expected one of record, node, cache, datasets, agent, stage',
+    says: ':1:1: unknown key zebra, expected one of record, node, cache, datasets, agent, cluster, stage',
   },
   {
     name: 'an unknown key of a dataset',

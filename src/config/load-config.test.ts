@@ -63,6 +63,7 @@ stage: { stallTimeout: 1m, maxRequests: 96, bandwidthLimit: 80Mbit/s }
     { name: 'local', source: `file://${work}/photos`, include: [], exclude: [] },
   ])
   assert.deepEqual(withoutUnset(config.agent), {
+    admins: [],
     listen: { host: '127.0.0.1', port: 7171 },
     tokenFile: join(options.homeDirectory, 'token'),
     isPageEverywhere: false,

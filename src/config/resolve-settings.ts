@@ -33,6 +33,11 @@ interface Surroundings extends ParsedSettings {
 }
 
 const DEFAULT_LISTEN = { host: '127.0.0.1', port: 7070 }
+/** The configuration of a node's service, which everybody may read. */
+export const NODE_CONFIG_FILE = '/etc/dsc/dsc.yaml'
+const NODE_DOOR = '/run/dsc/dsc.sock'
+/** For `agent.door` and `DSC_DOOR`: there is no door, or it is not used. */
+const NO_DOOR = 'none'
 /** Applies if the user sets no limit at all, so that a cache never fills a disk by default. */
 const DEFAULT_MAX_PERCENT = 80
 
@@ -92,17 +97,38 @@ export function resolveSettings(from: Surroundings): Config {
     ),
     cluster: { trustsNodes: settings.cluster?.trustNodes ?? false },
     csi: resolveCsi(settings),
-    agent: resolveAgent(settings.agent, base, from.environment.DSC_ADVERTISE),
+    agent: resolveAgent(settings.agent, base, { filePath, ownUrl: from.environment.DSC_ADVERTISE }),
+    door: chooseDoor(from, base),
     stage: resolveStage(settings.stage, from.overrides.bandwidthBytesPerSecond),
     historyMs: settings.history ?? DEFAULT_HISTORY_MS,
     origins,
   })
 }
 
+/** Where commands find the door of this node's service; undefined: this configuration counts, and no service. */
+function chooseDoor(from: Surroundings, base: PathBase): Config['door'] {
+  const { environment, overrides, filePath, settings } = from
+  const named = environment.DSC_DOOR
+  if (named === NO_DOOR) return undefined
+  if (named) return { path: resolvePath(named, { ...base, folder: from.workingDirectory }), isNamed: true }
+  const isOwn =
+    (filePath !== undefined && filePath !== NODE_CONFIG_FILE) ||
+    (environment.DSC_RECORD ?? '') !== '' ||
+    (environment.DSC_CACHE_ROOT ?? '') !== '' ||
+    overrides.record !== undefined ||
+    overrides.cacheRoot !== undefined
+  const path = isOwn ? undefined : placeDoor(settings.agent?.door ?? NODE_DOOR, base)
+  return path === undefined ? undefined : { path, isNamed: false }
+}
+
+function placeDoor(door: string | undefined, base: PathBase): string | undefined {
+  return door === undefined || door === NO_DOOR ? undefined : resolvePath(door, base)
+}
+
 function resolveAgent(
   agent: FileSettings['agent'],
   base: PathBase,
-  ownUrl: string | undefined,
+  { filePath, ownUrl }: { readonly filePath: string | undefined; readonly ownUrl: string | undefined },
 ): Config['agent'] {
   const pathOf = (path: string | undefined) => (path === undefined ? undefined : resolvePath(path, base))
   return {
@@ -115,6 +141,8 @@ function resolveAgent(
       caFile: pathOf(agent.tls.caFile),
     },
     forgetNodesAfterMs: agent?.forgetNodesAfter,
+    door: placeDoor(agent?.door ?? (filePath === NODE_CONFIG_FILE ? NODE_DOOR : undefined), base),
+    admins: agent?.admins ?? [],
     isPageEverywhere: agent?.page === 'everywhere',
     gateway: agent?.gateway && {
       listen: agent.gateway.listen,
@@ -165,6 +193,8 @@ const AGENT_KEYS = [
   'agent.advertise',
   'agent.tls',
   'agent.forgetNodesAfter',
+  'agent.door',
+  'agent.admins',
   'agent.page',
   'agent.gateway',
   'agent.csi',

@@ -9,6 +9,8 @@ const { request: requestTls } = process.getBuiltinModule('node:https')
 /** A request outside the hot path; HttpPool reads stores and peers. */
 export interface Question {
   readonly method?: 'GET' | 'HEAD' | 'POST'
+  /** The Unix socket at which the server listens, whatever the URL says. */
+  readonly socketPath?: string
   readonly token: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | readonly Uint8Array[] | undefined
@@ -26,6 +28,7 @@ export interface Question {
 export function askOnce(url: string, question: Question): Promise<IncomingMessage> {
   const {
     method = 'GET',
+    socketPath,
     token,
     headers,
     body,
@@ -40,6 +43,7 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
     const send = url.startsWith('https:') ? requestTls : requestPlain
     const request = send(url, {
       method,
+      ...(socketPath !== undefined && { socketPath }),
       agent,
       headers: {
         ...headers,

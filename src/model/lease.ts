@@ -13,11 +13,15 @@ export function parseLeaseTime(raw: string): number {
 }
 
 /** The holder of a lease. `ttl` cannot be checked: its lease lasts until it expires or is released. */
-export type LeaseHolder =
+export type LeaseHolder = (
   | ProcessHolder
   | { readonly kind: 'slurm'; readonly jobId: string }
   | { readonly kind: 'pod'; readonly uid: string }
   | { readonly kind: 'ttl' }
+) & {
+  /** Uid of the user who asked for it at the door of the node's service; absent: the owner of the cache took it. */
+  readonly userId?: number
+}
 
 /** A process, distinguished from a later one with the same pid by its start time and the machine's boot. */
 export interface ProcessHolder {

@@ -53,7 +53,7 @@ export function killWithTest(context: Pick<TestContext, 'after'>): StartProcess 
       detached,
       ...owner,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...inherited, ...environment },
+      env: { ...inherited, DSC_DOOR: 'none', ...environment },
     })
     started.add(child)
     const texts = { stdout: '', stderr: '' }

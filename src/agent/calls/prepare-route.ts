@@ -2,16 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../../cache/cache.js'
 import { type Prepared, type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { cancelReservation, type Reservation, reserveDataset } from '../../cache/prepare/reserve-dataset.js'
-import { DscError, describeFailure, isDscError } from '../../failure/dsc-error.js'
-import type { FailureAnswer } from '../../failure/failure-answer.js'
-import { explainSystemError } from '../../failure/system-failure.js'
+import { DscError } from '../../failure/dsc-error.js'
 import { readBody } from '../../frames/body.js'
-import { formatJsonLine } from '../../frames/lines.js'
 import { parseByteRate } from '../../model/byte-rate.js'
 import { parseStripe, type Stripe } from '../../model/copy.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { parseSourceUrl } from '../../model/source-url.js'
+import { answerInLines, type ErrorLine } from '../server/answer-in-lines.js'
 import { parseLeaseRequest } from './parse-lease-request.js'
 
 const TEXTS = ['name', 'source', 'endpoint', 'region', 'profile', 'format'] as const
@@ -42,10 +40,9 @@ export type PrepareLine =
   | { readonly prepared: Prepared }
   | { readonly reserved: Reservation }
   | { readonly cancelled: string }
-  | { readonly error: FailureAnswer }
+  | ErrorLine
 
 const MAX_BODY_BYTES = 256 * 1024
-const PROGRESS_INTERVAL_MS = 500
 
 interface Answering {
   readonly cache: Cache
@@ -85,53 +82,14 @@ export async function answerCancel(answering: Answering): Promise<void> {
   })
 }
 
-async function answerInLines(
-  { response, stopping, note }: Answering,
-  work: (options: {
-    readonly signal: AbortSignal
-    readonly onProgress: (progress: PrepareProgress) => void
-  }) => Promise<PrepareLine>,
-): Promise<void> {
-  const hungUp = new AbortController()
-  response.on('close', () => hungUp.abort('the client hung up'))
-  response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-  const write = (line: PrepareLine) => response.write(formatJsonLine(line))
-  let lastMs = Number.NEGATIVE_INFINITY
-  // A silent agent would look like a dead one.
-  const pulse = setInterval(() => response.write('\n'), 2000)
-  try {
-    const last = await work({
-      signal: AbortSignal.any([hungUp.signal, stopping]),
-      onProgress: (progress) => {
-        if (performance.now() - lastMs < PROGRESS_INTERVAL_MS) return
-        lastMs = performance.now()
-        write({ progress })
-      },
-    })
-    write(last)
-  } catch (thrown) {
-    const error = explainSystemError(thrown) ?? thrown
-    if (!isDscError(error)) {
-      // A bug: tell the caller, and log everything that is known.
-      const { message, stack } = error as Error
-      note(`not prepared, by a defect of dsc: ${stack ?? message}`)
-      write({ error: { code: 'INTERNAL', message, hint: 'the log of the agent there says where' } })
-      return
-    }
-    note(`not prepared: ${error.message.replaceAll('\n', '; ')}${error.id ? ` (dsc why ${error.id})` : ''}`)
-    write({ error: describeFailure(error) })
-  } finally {
-    clearInterval(pulse)
-    response.end()
-  }
-}
-
-function limitBandwidth(cache: Cache, bandwidthBytesPerSecond: number | undefined): Cache {
+/** The cache with this limit instead of the node's own. */
+export function limitBandwidth(cache: Cache, bandwidthBytesPerSecond: number | undefined): Cache {
   if (bandwidthBytesPerSecond === undefined) return cache
   return { ...cache, nodeBudget: { ...cache.nodeBudget, bandwidthBytesPerSecond } }
 }
 
-async function readJson(request: IncomingMessage): Promise<unknown> {
+/** Reads the JSON of a call. Rejects with USAGE if it is none, or longer than a call ever is. */
+export async function readJson(request: IncomingMessage): Promise<unknown> {
   const body = await readBody(request, MAX_BODY_BYTES)
   try {
     return JSON.parse(body.toString('utf8'))

@@ -86,20 +86,27 @@ export async function startAgentServer(options: ServerOptions): Promise<AgentSer
   return {
     address: { host: listen.host, port: bound.port },
     connections: () => sockets.size,
-    async stop(graceMs) {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeIdleConnections()
-      const timer = setTimeout(() => {
-        for (const socket of sockets) socket.destroy()
-      }, graceMs)
-      await closed
-      clearTimeout(timer)
-    },
+    stop: (graceMs) => stopServer(server, sockets, graceMs),
   }
 }
 
+/** Accepts nobody new, waits up to `graceMs` for those inside, then cuts them off. */
+export async function stopServer(
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  graceMs: number,
+): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve))
+  server.closeIdleConnections()
+  const timer = setTimeout(() => {
+    for (const socket of sockets) socket.destroy()
+  }, graceMs)
+  await closed
+  clearTimeout(timer)
+}
+
 /** Creates a server that limits each client's connections, header bytes and time. */
-function createLimitedServer(tls: ServerOptions['tls'], listener: RequestListener): Server {
+export function createLimitedServer(tls: ServerOptions['tls'], listener: RequestListener): Server {
   const limits = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: 1000 }
   const server: Server = tls
     ? createTlsServer({ ...limits, ...tls }, listener)
@@ -142,7 +149,7 @@ async function answer(
       await found.route.answer({ request, response, parameters, query: new URLSearchParams(query) })
     }
   } catch (error) {
-    fail(response, error)
+    sendFailure(response, error)
   } finally {
     metrics.add('dsc_requests_total', { route: name, status: String(response.statusCode) })
   }
@@ -161,12 +168,14 @@ function findRoute(routes: readonly Route[], path: string) {
   return undefined
 }
 
-function refuse(response: ServerResponse, status: number, message: string): void {
+/** Answers with an error that is no failure of the request's work. */
+export function refuse(response: ServerResponse, status: number, message: string): void {
   response.writeHead(status, { 'content-type': 'application/json', connection: 'close' })
   response.end(JSON.stringify({ error: { message } }))
 }
 
-function fail(response: ServerResponse, error: unknown): void {
+/** Answers with a failure, or cuts the answer short that has begun. */
+export function sendFailure(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy() // the client sees that the answer is cut short
     return

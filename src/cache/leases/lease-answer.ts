@@ -2,6 +2,10 @@ import { z } from 'zod'
 import { answer } from '../../answers/answer.js'
 import { count, list, time } from '../../answers/fields.js'
 
+const userId = count
+  .optional()
+  .meta({ description: "uid of the user who asked the node's service for it; absent: its owner" })
+
 /** The holder of a lease. */
 export const holder = z
   .discriminatedUnion('kind', [
@@ -13,10 +17,11 @@ export const holder = z
       startTicks: z.string(),
       bootId: z.string(),
       pidNamespace: z.string(),
+      userId,
     }),
-    z.strictObject({ kind: z.literal('slurm'), jobId: z.string() }),
-    z.strictObject({ kind: z.literal('pod'), uid: z.string() }),
-    z.strictObject({ kind: z.literal('ttl') }),
+    z.strictObject({ kind: z.literal('slurm'), jobId: z.string(), userId }),
+    z.strictObject({ kind: z.literal('pod'), uid: z.string(), userId }),
+    z.strictObject({ kind: z.literal('ttl'), userId }),
   ])
   .meta({ id: 'holder' })
 

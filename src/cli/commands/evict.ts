@@ -19,14 +19,14 @@ interface EvictOptions {
 /** `dsc evict`: deletes idle copies by name, or the least recently used ones until enough space is free. */
 export function evictCommand(context: CliContext): Command {
   return new Command('evict')
-    .description('delete idle copies on this node')
-    .argument('[datasets...]', 'datasets to evict')
+    .description('delete idle, unlocked copies on this node')
+    .argument('[datasets...]', 'datasets whose copies go')
     .option(
       '--free <size>',
-      'evict the least recently used, until this much is free',
+      'instead: the least recently used until this much is freed, for example 200GiB',
       argument(parseByteSize),
     )
-    .option('--dry-run', 'show what would be evicted')
+    .option('--dry-run', 'show what would go, and delete nothing')
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
@@ -41,21 +41,19 @@ export function evictCommand(context: CliContext): Command {
           ? { kind: 'datasets' as const, names }
           : { kind: 'free' as const, bytes: options.free }
       for (const name of names) await requireKnownDataset(context, name, 'dsc evict')
-      const cache = await context.openCache()
-      const { evictCopies, planEvictionOf } = await import('../../cache/eviction/evict-copies.js')
+      const api = await context.openApi()
       if (options.dryRun) {
-        const plan = await planEvictionOf(cache, selection)
+        const plan = await api.planEviction(selection, { isOwn: false })
         context.report.result(
           describeEviction(plan, { isDryRun: true }),
           () => `would evict\n${formatEviction(plan)}`,
         )
         return
       }
-      const { planOwnEviction } = await import('../../cache/eviction/refuse-eviction.js')
-      const plan = await planOwnEviction(cache, selection, null)
+      const plan = await api.planEviction(selection, { isOwn: true })
       if (plan.victims.length > 0) {
         const isAgreed = await confirm(
-          `Delete ${formatCount(plan.victims.length, 'copy', 'copies')} (${formatByteSize(plan.freedBytes)}) from node ${cache.node}?`,
+          `Delete ${formatCount(plan.victims.length, 'copy', 'copies')} (${formatByteSize(plan.freedBytes)}) from node ${(await context.config()).node}?`,
           { isYes: options.yes === true, canDryRun: true },
         )
         if (!isAgreed)
@@ -63,7 +61,7 @@ export function evictCommand(context: CliContext): Command {
             hint: 'answer y, or add --yes',
           })
       }
-      const done = await evictCopies(cache, selection, null)
+      const done = await api.evict(selection)
       context.report.result(
         describeEviction(done, { isDryRun: false }),
         () => `evicted\n${formatEviction(done)}`,

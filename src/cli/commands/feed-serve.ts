@@ -16,11 +16,11 @@ interface ServeOptions extends FeedOptions {
 /** `dsc feed serve`. */
 export function feedServeCommand(context: CliContext): Command {
   return withFeedOptions(new Command('serve'))
-    .description('run a feed by hand')
-    .option('--socket <path>', 'socket for clients')
+    .description('feed training processes of this machine until stopped')
+    .option('--socket <path>', 'where clients connect')
     .option(
       '--idle-exit <seconds>',
-      'exit after this time without a client',
+      'end when no client has been connected for so long',
       argument((raw) => requireTimer(1000 * parseWholeNumber(raw), raw) / 1000),
     )
     .addHelpText(

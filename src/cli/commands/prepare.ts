@@ -38,31 +38,38 @@ interface PrepareOptions {
 /** `dsc prepare`: stages a dataset if needed, leases it, and prints its path. */
 export function prepareCommand(context: CliContext): Command {
   return new Command('prepare')
-    .description('download a dataset if needed, lease it, print its path')
+    .description('stage a dataset on this node unless it is there, and print its path')
     .argument('<dataset>', `name of a dataset, or a source: ${SOURCE_EXAMPLES}`)
     .addOption(taskOption())
     .addOption(ttlOption())
-    .option('--plan', 'show what would be downloaded and evicted')
-    .option('--refresh', 'check the source for a new version')
-    .option('--prefetch', 'for a queued job: use only space that no share is entitled to')
-    .option('--include <glob...>', 'of a source URL: only files that match')
-    .option('--exclude <glob...>', 'of a source URL: no files that match; wins over --include')
-    .option('--hf', 'of an hf:// source: print a folder for HF_HUB_CACHE')
-    .option('--no-wait', 'fail if another process is staging the dataset')
-    .option('--nodes <nodes>', 'stage on these nodes: a,b,c', parseNodes)
-    .option('--stripe <nodes>', 'spread the dataset over these nodes: a,b,c', parseNodes)
-    .option('--all', 'stage on every node with an agent')
-    .option('--remote', 'use a copy on another node over HTTP, and print its URL')
+    .option('--plan', 'show what would be fetched and evicted, and why; change nothing')
+    .option('--refresh', 'look for a new version even if a copy is ready')
+    .option(
+      '--prefetch',
+      'for a job that has not begun: take free and borrowed room only, nothing that a share is guaranteed',
+    )
+    .option('--include <glob...>', 'of a source URL: take only keys that match (relative to the source)')
+    .option('--exclude <glob...>', 'of a source URL: leave out keys that match; wins over --include')
+    .option('--hf', 'of a repository of a hub: print the folder for HF_HUB_CACHE instead of the path')
+    .option('--no-wait', 'fail if another process is staging the dataset, instead of waiting for it')
+    .option('--nodes <nodes>', 'stage on these nodes side by side, by their agents: a,b,c', parseNodes)
+    .option(
+      '--stripe <nodes>',
+      'stage a share on each of these nodes, object i on node i mod N: a,b,c',
+      parseNodes,
+    )
+    .option('--all', 'stage on every node whose agent reports')
+    .option('--remote', 'where only another node has it, use it from there and print its URL')
     .option(
       '--deadline <duration>',
-      'stop after this time, and keep what is downloaded',
+      'stop after this time; what is staged by then is kept',
       argument((raw) => requireTimer(parseDuration(raw), raw)),
     )
     .addOption(bandwidthLimitOption())
-    .option('--prolog', 'for a Slurm prolog: exit with 0 even if staging fails')
+    .option('--prolog', 'for a Slurm prolog: exit with 0 also when staging fails')
     .addHelpText(
       'after',
-      '\ndsc leases the copy to the Slurm job or pod, to --task, or to the calling shell or script, and never evicts a\nleased copy.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     for dsc feed',
+      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     more than one disk holds; dsc feed reads all of it',
     )
     .action(async (raw: string, options: PrepareOptions) => {
       const work = () =>
@@ -89,42 +96,30 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
     const isDone = await prepareElsewhere(context, dataset, options)
     if (isDone) return
   }
-  const cache = await context.openCache()
+  const api = await context.openApi()
   const caller = identifyCaller({
     environment: context.environment,
     task: options.task,
     ttlMs: options.ttl,
-    shares: cache.policy.shares,
+    shares: (await context.config()).cache.policy.shares,
   })
+  const asked = { dataset, isRefresh: options.refresh === true, isPrefetch: options.prefetch === true }
+  const { signal } = context
   if (options.plan) {
-    const { planPrepare } = await import('../../cache/prepare/plan-prepare.js')
     const { formatPreparePlan } = await import('../output/format-prepare-plan.js')
-    const plan = await planPrepare(cache, dataset, {
-      isRefresh: options.refresh === true,
-      isPrefetch: options.prefetch === true,
-      parties: caller.parties,
-      signal: context.signal,
-    })
+    const plan = await api.planPrepare({ ...asked, parties: caller.parties }, { signal })
     const answer: PreparePlanAnswer = { dsc: 1, ...plan }
     context.report.result(answer, () => formatPreparePlan(plan))
     return
   }
   const lease = chooseHolder(caller, context.nowMs())
-  const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
   const { reportProgress } = await import('../../cache/prepare/report-progress.js')
-  const prepared = await prepareDataset(
-    cache,
-    {
-      dataset,
-      lease,
-      isRefresh: options.refresh === true,
-      isPrefetch: options.prefetch === true,
-      mayWait: options.wait,
-    },
-    { signal: context.signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
+  const prepared = await api.prepare(
+    { ...asked, lease, mayWait: options.wait },
+    { signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
   )
   context.report.progress(undefined)
-  reportPrepared(context.report, prepared, { lease, showsHubCache: options.hf === true })
+  reportPrepared(context.report, prepared, { lease: prepared.lease, showsHubCache: options.hf === true })
 }
 
 /** Handles the options about other nodes. Returns false if this node must prepare the dataset after all. */

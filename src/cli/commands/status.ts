@@ -30,13 +30,17 @@ const MAX_LINES = 200
 /** `dsc status`: a live screen on a terminal, a table or JSON elsewhere. */
 export function statusCommand(context: CliContext): Command {
   return new Command('status')
-    .description('show nodes, copies, leases and downloads, live')
-    .option('--plain', 'print a table once')
-    .addOption(new Option('--theme <name>', 'colors of the live screen').choices(THEMES).env('DSC_THEME'))
-    .option('--all', 'print every copy')
+    .description('look at nodes, copies, leases and downloads: live on a terminal, else a table')
+    .option('--plain', 'print a table once, also on a terminal')
+    .addOption(
+      new Option('--theme <name>', 'colours of the live screen; default: those of the terminal')
+        .choices(THEMES)
+        .env('DSC_THEME'),
+    )
+    .option('--all', 'every copy, however many there are')
     .option('--node <node>', 'only this node')
     .option('--dataset <dataset>', 'only copies of this dataset')
-    .option('--ndjson', 'print JSON, one object a line')
+    .option('--ndjson', 'print JSON, one line for each')
     .addHelpText(
       'after',
       `
@@ -96,7 +100,8 @@ async function showLive(
   const { formatReport } = await import('../output/format-report.js')
   const config = await context.config()
   const place = config.record
-  const records = createRecordSource(context.reopenRecord, place.kind === 'sqlite' ? place.path : undefined)
+  const ownFile = config.door === undefined && place.kind === 'sqlite' ? place.path : undefined
+  const records = createRecordSource(context.reopenRecord, ownFile)
   const closing = new AbortController()
   const actions = new ActionPerformer({ ...context, signal: closing.signal }, records.current)
   try {

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os'
-import type { Cache } from '../../cache/cache.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { CopyUse } from '../../model/copy.js'
@@ -100,12 +99,10 @@ export class ActionPerformer implements StatusActions {
         hint: `dsc evict ${copy.dataset} on ${copy.node}`,
       })
     }
-    const cache = await this.#openCache()
-    const { evictCopies } = await import('../../cache/eviction/evict-copies.js')
-    const { planOwnEviction } = await import('../../cache/eviction/refuse-eviction.js')
+    const api = await this.#context.openApi(await this.#openRecord())
     const selection = { kind: 'copy', copyId } as const
-    await planOwnEviction(cache, selection, null)
-    const done = await evictCopies(cache, selection, null)
+    await api.planEviction(selection, { isOwn: true })
+    const done = await api.evict(selection)
     if (done.victims.length === 0) {
       throw new DscError('COPY_IN_USE', `${copy.dataset} was leased or locked meanwhile`)
     }
@@ -117,24 +114,19 @@ export class ActionPerformer implements StatusActions {
     const stopping = new AbortController()
     this.#preparing.set(dataset.name, stopping)
     const signal = AbortSignal.any([this.#context.signal, stopping.signal])
-    const cache = await this.#openCache()
-    const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
+    const record = await this.#openRecord()
+    const api = await this.#context.openApi(record)
     // Nobody uses the copy yet: the lease is this screen's, and ends when the copy is there.
     const lease = {
       task: `${this.#user}@${hostname()}:status`,
       holder: holdByThisProcess(),
       expiresAtMs: nowMs() + LEASE_MS,
     }
-    const prepared = await prepareDataset(
-      cache,
+    const prepared = await api.prepare(
       { dataset, lease, isRefresh: false, mayWait: true },
-      { signal },
+      { signal, onProgress: () => {} },
     )
-    await cache.record.releaseUses({ leaseId: prepared.leaseId }, nowMs())
-  }
-
-  async #openCache(): Promise<Cache> {
-    return { ...(await this.#context.openCache()), record: await this.#openRecord() }
+    await record.releaseUses({ leaseId: prepared.leaseId }, nowMs())
   }
 }
 

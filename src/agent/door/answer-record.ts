@@ -1,0 +1,216 @@
+import { readdirSync } from 'node:fs'
+import { DscError } from '../../failure/dsc-error.js'
+import { type Dataset, parseDatasetName } from '../../model/dataset.js'
+import { MAX_LEASE_MS, type PlacedLease } from '../../model/lease.js'
+import type { RecordEventKind } from '../../model/record-event.js'
+import { parseSourceUrl } from '../../model/source-url.js'
+import { isAdmin } from '../../policy/rights.js'
+import type { CopyFilter, EventFilter, LeaseFilter } from '../../records/contract/record-requests.js'
+import { type DoorCall, type DoorResult, type Operation, requireRight } from './door-call.js'
+import { PAGE_ROWS } from './door-wire.js'
+import { placeChild } from './find-holder.js'
+import {
+  type Fields,
+  pickFields,
+  readFields,
+  readFlag,
+  readNumber,
+  readOptional,
+  readText,
+  readTexts,
+} from './read-input.js'
+
+/** The methods of the record that may be asked for at the door. Everybody may look; each change asks for its right. */
+export const RECORD_OPERATIONS: Readonly<Record<string, Operation>> = {
+  findDataset: async ({ service, input }) => ({
+    result: (await service.cache.record.findDataset(readText(input, 'name'))) ?? null,
+  }),
+  listDatasets: async ({ service }) => ({ items: await service.cache.record.listDatasets() }),
+  listNodes: async ({ service }) => ({ items: await service.cache.record.listNodes() }),
+  listCopies: async ({ service: { cache }, input }) => ({
+    items: await cache.record.listCopies(readCopyFilter(input), cache.nowMs()),
+  }),
+  sumCopies: async ({ service: { cache }, input }) => ({
+    items: await cache.record.sumCopies(pickFields(input, PLACE), cache.nowMs()),
+  }),
+  listNewestDatasets: async ({ service, input }) => ({
+    result: await service.cache.record.listNewestDatasets(pickFields(input, PLACE), readLimit(input)),
+  }),
+  listLeases: async ({ service, input }) => ({
+    items: await service.cache.record.listLeases(readLeaseFilter(input)),
+  }),
+  listEvents: async ({ service, input }) => ({
+    items: await service.cache.record.listEvents(readEventFilter(input)),
+  }),
+  findHindrance: async ({ service }) => ({ result: (await service.cache.record.findHindrance()) ?? null }),
+  releaseUses: answerRelease,
+  renewLease: answerRenewal,
+  handOverLease: answerHandOver,
+  setLock: answerLock,
+  saveDataset: answerDeclaration,
+  removeDataset: async (call) => {
+    requireRight(call, { kind: 'declare' })
+    return { items: await call.service.cache.record.removeDataset(readText(call.input, 'name')) }
+  },
+}
+
+const PLACE = { dataset: readText, node: readText }
+
+function readLimit(input: Fields): number {
+  return Math.max(1, Math.min(readOptional(input, 'limit', readNumber) ?? PAGE_ROWS, PAGE_ROWS))
+}
+
+function readCopyFilter(input: Fields): CopyFilter {
+  const after = readOptional(input, 'after', (fields, name) => readFields(fields[name], name))
+  return {
+    ...pickFields(input, { ...PLACE, copyId: readText, states: readTexts, datasets: readTexts }),
+    ...(readFlag(input, 'isStriped') && { isStriped: true }),
+    ...(after && {
+      after: {
+        dataset: readText(after, 'dataset'),
+        node: readText(after, 'node'),
+        createdAtMs: readNumber(after, 'createdAtMs'),
+        copyId: readText(after, 'copyId'),
+      },
+    }),
+    limit: readLimit(input),
+  } as CopyFilter
+}
+
+function readLeaseFilter(input: Fields): LeaseFilter {
+  const after = readOptional(input, 'after', (fields, name) => readFields(fields[name], name))
+  return {
+    ...pickFields(input, { ...PLACE, copyId: readText, purpose: readText }),
+    ...(after && {
+      after: { createdAtMs: readNumber(after, 'createdAtMs'), leaseId: readText(after, 'leaseId') },
+    }),
+    limit: readLimit(input),
+  } as LeaseFilter
+}
+
+function readEventFilter(input: Fields): EventFilter {
+  const { kinds, ...rest } = pickFields(input, {
+    ...PLACE,
+    copyId: readText,
+    kinds: readTexts,
+    sinceMs: readNumber,
+    task: readText,
+    failureId: readText,
+    before: readNumber,
+  })
+  return {
+    ...rest,
+    ...(kinds && { kinds: kinds as readonly RecordEventKind[] }),
+    limit: readLimit(input),
+  }
+}
+
+/** Ends the asker's own leases that match; of an admin, all that match. */
+async function answerRelease(call: DoorCall): Promise<DoorResult> {
+  const { record, nowMs } = call.service.cache
+  const filter = pickFields(call.input, { ...PLACE, task: readText, leaseId: readText })
+  if (isAdmin(call.asker, call.service.rules)) return { result: await record.releaseUses(filter, nowMs()) }
+  const matching = (await listAllLeases(call, filter)).filter(
+    ({ leaseId, task, purpose }) =>
+      purpose === 'use' &&
+      (filter.leaseId === undefined || filter.leaseId === leaseId) &&
+      (filter.task === undefined || filter.task === task),
+  )
+  const own = matching.filter(({ holder }) => holder.userId === call.asker.uid)
+  const [other] = matching
+  if (filter.leaseId !== undefined && own.length === 0 && other)
+    requireRight(call, { kind: 'end-lease', holderUid: other.holder.userId })
+  let released = 0
+  for (const { leaseId } of own) released += await record.releaseUses({ leaseId }, nowMs())
+  return { result: released }
+}
+
+async function listAllLeases(
+  { service, signal }: DoorCall,
+  { dataset, node }: Pick<LeaseFilter, 'dataset' | 'node'>,
+): Promise<readonly PlacedLease[]> {
+  const found: PlacedLease[] = []
+  for (;;) {
+    signal.throwIfAborted()
+    const after = found.at(-1)
+    const page = await service.cache.record.listLeases({
+      purpose: 'use',
+      dataset,
+      node,
+      limit: PAGE_ROWS,
+      ...(after && { after }),
+    })
+    found.push(...page)
+    if (page.length < PAGE_ROWS) return found
+  }
+}
+
+/** The lease that the request names. Rejects with NOT_PERMITTED if it is another user's; undefined: there is none. */
+async function findOwnLease(call: DoorCall): Promise<PlacedLease | undefined> {
+  const leaseId = readText(call.input, 'leaseId')
+  const lease = (await listAllLeases(call, {})).find((each) => each.leaseId === leaseId)
+  if (lease) requireRight(call, { kind: 'end-lease', holderUid: lease.holder.userId })
+  return lease
+}
+
+/** A lease without an end needs a process or a job whose end the service sees; any other gets one. */
+async function answerRenewal(call: DoorCall): Promise<DoorResult> {
+  const { record, nowMs } = call.service.cache
+  const lease = await findOwnLease(call)
+  if (lease === undefined) return { result: false }
+  const wantedMs = readOptional(call.input, 'expiresAtMs', readNumber) ?? null
+  const latestMs = nowMs() + MAX_LEASE_MS
+  const isSeen = lease.holder.kind === 'process' || lease.holder.kind === 'slurm'
+  const expiresAtMs = wantedMs === null ? (isSeen ? null : latestMs) : Math.min(wantedMs, latestMs)
+  return { result: await record.renewLease(lease.leaseId, expiresAtMs, nowMs()) }
+}
+
+/** Hands a lease over to the command that `dsc run` has started; a process that is not seen leaves it where it is. */
+async function answerHandOver(call: DoorCall): Promise<DoorResult> {
+  const { record, nowMs } = call.service.cache
+  const lease = await findOwnLease(call)
+  const holder = placeChild(call.peer, readNumber(call.input, 'pid'), listPids)
+  if (lease === undefined || holder === undefined) return { result: false }
+  return { result: await record.handOverLease(lease.leaseId, holder, nowMs()) }
+}
+
+function listPids(): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map(Number)
+}
+
+/** Locks in the name that the kernel gave, whatever name the asker says. */
+async function answerLock(call: DoorCall): Promise<DoorResult> {
+  requireRight(call, { kind: 'lock' })
+  const { record, nowMs } = call.service.cache
+  const filter = pickFields(call.input, { ...PLACE, copyId: readText })
+  const lock = readOptional(call.input, 'lock', (fields, name) => readFields(fields[name], name))
+  const user = call.asker.parties.find((party) => party.startsWith('user:'))
+  const by = user?.slice('user:'.length) ?? `uid-${call.asker.uid}`
+  const changed = await record.setLock(
+    filter,
+    lock ? { by, reason: readText(lock, 'reason'), atMs: nowMs() } : null,
+    nowMs(),
+  )
+  return { items: changed }
+}
+
+async function answerDeclaration(call: DoorCall): Promise<DoorResult> {
+  requireRight(call, { kind: 'declare' })
+  const { record, nowMs } = call.service.cache
+  const raw = readFields(call.input.dataset, 'dataset')
+  const dataset: Dataset = {
+    name: parseDatasetName(readText(raw, 'name')),
+    source: readText(raw, 'source'),
+    include: readTexts(raw, 'include'),
+    exclude: readTexts(raw, 'exclude'),
+    ...pickFields(raw, { endpoint: readText, region: readText, profile: readText }),
+    ...pickFields(raw, { pathStyle: readFlag, anonymous: readFlag, requesterPays: readFlag }),
+  }
+  if (call.service.declared.some(({ name }) => name === dataset.name))
+    throw new DscError('USAGE', `${dataset.name} is declared in the dsc.yaml of the service, which counts`)
+  parseSourceUrl(dataset.source)
+  await record.saveDataset(dataset, nowMs())
+  return { result: null }
+}

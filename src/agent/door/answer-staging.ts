@@ -1,0 +1,123 @@
+import { createOwnApi, type NodeApi } from '../../cache/api/node-api.js'
+import type { EvictionSelection } from '../../cache/eviction/evict-copies.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import { parseSourceUrl } from '../../model/source-url.js'
+import { isAdmin } from '../../policy/rights.js'
+import { parseLeaseRequest } from '../calls/parse-lease-request.js'
+import { limitBandwidth } from '../calls/prepare-route.js'
+import { type DoorCall, type Operation, requireRight } from './door-call.js'
+import { placeHolder } from './find-holder.js'
+import {
+  type Fields,
+  readFields,
+  readFlag,
+  readNumber,
+  readOptional,
+  readText,
+  readTexts,
+} from './read-input.js'
+
+/** What changes the cache: staging and eviction. */
+export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
+  prepare: async (call) => {
+    const { cache } = call.service
+    const nowMs = cache.nowMs()
+    const asked = parseLeaseRequest(call.input.lease, nowMs)
+    const dataset = await resolveAsked(call)
+    const placed = placeHolder(asked, { peer: call.peer, userId: call.asker.uid, nowMs })
+    const lease = { ...placed, parties: choosePartiesOf(call, asked.parties) }
+    return {
+      result: await openApi(call).prepare(
+        {
+          dataset,
+          lease,
+          isRefresh: readFlag(call.input, 'isRefresh'),
+          isPrefetch: readFlag(call.input, 'isPrefetch'),
+          mayWait: readFlag(call.input, 'mayWait'),
+        },
+        call,
+      ),
+    }
+  },
+  planPrepare: async (call) => {
+    const request = {
+      dataset: await resolveAsked(call),
+      isRefresh: readFlag(call.input, 'isRefresh'),
+      isPrefetch: readFlag(call.input, 'isPrefetch'),
+      parties: choosePartiesOf(call, undefined),
+    }
+    return { result: await openApi(call).planPrepare(request, call) }
+  },
+  planEviction: async (call) => {
+    const isOwn = readFlag(call.input, 'isOwn')
+    if (isOwn) requireRight(call, { kind: 'evict' })
+    return { result: await openApi(call).planEviction(readSelection(call.input), { isOwn }) }
+  },
+  evict: async (call) => {
+    requireRight(call, { kind: 'evict' })
+    return { result: await openApi(call).evict(readSelection(call.input)) }
+  },
+}
+
+/** The service's own cache; an asker may stage more slowly than the node, never faster. */
+function openApi({ service: { cache }, input }: DoorCall): NodeApi {
+  const wanted = readOptional(input, 'bandwidthBytesPerSecond', readNumber)
+  if (wanted === undefined || wanted < 1) return createOwnApi(cache)
+  const own = cache.nodeBudget?.bandwidthBytesPerSecond ?? Number.POSITIVE_INFINITY
+  return createOwnApi(limitBandwidth(cache, Math.min(own, wanted)))
+}
+
+/** The parties for shares: those that the kernel shows. A prolog of root's stages for the user of the job. */
+function choosePartiesOf(call: DoorCall, said: readonly string[] | undefined): readonly string[] {
+  return call.asker.uid === 0 && said !== undefined ? said : call.asker.parties
+}
+
+/**
+ * The dataset that is meant, as the service knows it: a client's definition says which one, never how it is reached. An
+ * undeclared source is read without credentials, for the service's are not the asker's.
+ */
+async function resolveAsked(call: DoorCall): Promise<Dataset> {
+  const { service } = call
+  const asked = readDataset(call.input)
+  const known = await findKnown(call, asked.name)
+  if (known?.source === asked.source) {
+    requireRight(call, { kind: 'prepare', source: known.source, isDeclared: true })
+    return known
+  }
+  parseSourceUrl(asked.source)
+  // A name that stands for another source is not taken from it, however alike two digests can be made.
+  if (known !== undefined || deriveDatasetName(asked.source, asked) !== asked.name)
+    throw new DscError('DATASET_UNKNOWN', `no dataset is called ${asked.name}`, { hint: 'dsc dataset ls' })
+  requireRight(call, { kind: 'prepare', source: asked.source, isDeclared: false })
+  return isAdmin(call.asker, service.rules) ? asked : { ...asked, anonymous: true }
+}
+
+async function findKnown({ service }: DoorCall, name: string): Promise<Dataset | undefined> {
+  const declared = service.declared.find((dataset) => dataset.name === name)
+  if (declared) return declared
+  const { record, nowMs } = service.cache
+  const added = await record.findDataset(name)
+  if (added) return added
+  const copies = await record.listCopies({ dataset: name }, nowMs())
+  return copies.findLast(({ source }) => source !== null)?.source ?? undefined
+}
+
+function readDataset(input: Fields): Dataset {
+  const raw = readFields(input.dataset, 'dataset')
+  return {
+    name: readText(raw, 'name'),
+    source: readText(raw, 'source'),
+    include: readTexts(raw, 'include'),
+    exclude: readTexts(raw, 'exclude'),
+  }
+}
+
+function readSelection(input: Fields): EvictionSelection {
+  const raw = readFields(input.selection, 'selection')
+  const kind = readText(raw, 'kind')
+  if (kind === 'datasets') return { kind, names: readTexts(raw, 'names') }
+  if (kind === 'copy') return { kind, copyId: readText(raw, 'copyId') }
+  if (kind === 'free') return { kind, bytes: readNumber(raw, 'bytes') }
+  throw new RangeError(`selection.kind: expected datasets, copy or free, found ${JSON.stringify(kind)}`)
+}

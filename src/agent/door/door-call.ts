@@ -1,0 +1,41 @@
+import type { Cache } from '../../cache/cache.js'
+import { DscError } from '../../failure/dsc-error.js'
+import type { Dataset } from '../../model/dataset.js'
+import type { Peer } from '../../platform/peer-credentials.js'
+import { type Asker, type Deed, judgeDeed, type RightRules } from '../../policy/rights.js'
+import type { LineWork } from '../server/answer-in-lines.js'
+import type { Fields } from './read-input.js'
+
+/** What the service behind the door works with. */
+export interface DoorService {
+  readonly cache: Cache
+  /** Datasets of the service's dsc.yaml. */
+  readonly declared: readonly Dataset[]
+  readonly rules: RightRules
+  /** The version of dsc. */
+  readonly version: string
+}
+
+/** One request at the door, and who asks. */
+export interface DoorCall extends Omit<LineWork, 'write'> {
+  readonly service: DoorService
+  readonly asker: Asker
+  /** Undefined: the asker is known by a folder alone. */
+  readonly peer: Peer | undefined
+  readonly input: Fields
+}
+
+/** The answer of an operation: one object, or a list, of which each item is a line of its own. */
+export type DoorResult = { readonly result: unknown } | { readonly items: readonly unknown[] }
+
+/** Does one kind of request. Rejects with NOT_PERMITTED, or as the same command does without a door. */
+export type Operation = (call: DoorCall) => Promise<DoorResult>
+
+/** Throws NOT_PERMITTED unless the asker may do this. */
+export function requireRight({ asker, service }: Pick<DoorCall, 'asker' | 'service'>, deed: Deed): void {
+  const judged = judgeDeed(asker, deed, service.rules)
+  if (judged.may) return
+  throw new DscError('NOT_PERMITTED', judged.why, {
+    hint: 'ask root, or a member of agent.admins in the dsc.yaml of the service',
+  })
+}

@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { createConnection } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { isDscError } from '../../failure/dsc-error.js'
+import { loadReadPeer, type Peer } from '../../platform/peer-credentials.js'
+import { openExampleCache } from '../../testing/example-cache.js'
+import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { createMetrics } from '../metrics/metrics.js'
+import { createDoorApi } from './door-api.js'
+import { DoorClient } from './door-client.js'
+import { openDoorRecord } from './door-record.js'
+import { openDoor } from './door-server.js'
+
+const ADA = 64_001
+const EVE = 64_003
+const OWNER = 64_010
+
+/** A service over an example cache. The test says who knocks; the kernel's own word is tested by the end. */
+async function openService(context: TestContext) {
+  const example = await openExampleCache(context)
+  const flowers = example.makeDataset('flowers', { 'a.txt': 'rose' })
+  const folder = join(await temporaryDirectory(context), 'run')
+  const path = join(folder, 'dsc.sock')
+  const asker = { uid: ADA }
+  const notes: string[] = []
+  const stopping = new AbortController()
+  const door = await openDoor({
+    path,
+    cache: example.cache,
+    declared: [flowers],
+    rules: { ownerUid: OWNER, admins: [] },
+    version: '1.2.3',
+    metrics: createMetrics(),
+    stopping: stopping.signal,
+    note: (sentence) => void notes.push(sentence),
+    readPeer: (): Peer => ({ uid: asker.uid, gid: asker.uid, groups: [], pid: process.pid }),
+  })
+  context.after(() => door.stop(0))
+  const client = new DoorClient(path, { onAway: () => {}, patienceMs: 300 })
+  const as = (uid: number) => {
+    asker.uid = uid
+    return {
+      api: createDoorApi(client, { bandwidthBytesPerSecond: undefined }),
+      record: openDoorRecord(client, 0),
+    }
+  }
+  return { ...example, flowers, path, client, as, notes, stopping, door }
+}
+
+const signal = new AbortController().signal
+const prepareAs = (task: string) => ({
+  lease: { task, holder: { kind: 'ttl' as const }, expiresAtMs: Date.now() + 3_600_000 },
+  isRefresh: false,
+  mayWait: true,
+})
+const silently = { signal, onProgress: () => {} }
+
+test('the kernel says who connects, with a library that npm installs prebuilt', async (context) => {
+  const path = join(await temporaryDirectory(context), 'socket')
+  const readPeer = loadReadPeer()
+  assert.ok(!('obstacle' in readPeer), 'obstacle' in readPeer ? readPeer.obstacle : '')
+  const { createServer } = await import('node:net')
+  const peer = await new Promise((resolve) => {
+    const server = createServer((socket) => {
+      resolve(readPeer(socket))
+      socket.destroy()
+      assert.equal(readPeer(socket), undefined, 'a client that is gone is nobody')
+      server.close()
+    })
+    server.listen(path, () => createConnection(path).on('error', () => {}))
+  })
+  const { pid, getuid, getgid } = process
+  const groups = process.getgroups!()
+  assert.deepEqual({ ...(peer as Peer), groups }, { pid, uid: getuid!(), gid: getgid!(), groups })
+})
+
+test('a dataset that the service declares is staged for anybody, and leased in their name', async (context) => {
+  const { as, flowers, cache } = await openService(context)
+  const steps = new Set<string>()
+  const onProgress = ({ step }: { step: string }) => void steps.add(step)
+  const prepared = await as(ADA).api.prepare(
+    { ...prepareAs('job'), dataset: flowers },
+    { signal, onProgress },
+  )
+  assert.equal(prepared.copy.dataset, 'flowers')
+  assert.deepEqual(prepared.lease.parties, [`user:uid-${ADA}`])
+  const [lease] = await cache.record.listLeases({ purpose: 'use' })
+  assert.deepEqual(lease?.holder, { kind: 'ttl', userId: ADA })
+  assert.equal(await as(EVE).record.releaseUses({ task: 'job' }, 0), 0)
+  await assert.rejects(as(EVE).record.releaseUses({ leaseId: lease!.leaseId }, 0), { code: 'NOT_PERMITTED' })
+  await assert.rejects(as(EVE).record.renewLease(lease!.leaseId, null, 0), { code: 'NOT_PERMITTED' })
+  assert.equal(await as(ADA).record.renewLease(lease!.leaseId, Date.now() + 1e12, 0), true)
+  const [renewed] = await cache.record.listLeases({ purpose: 'use' })
+  assert.ok(renewed!.expiresAtMs! < Date.now() + 31 * 86_400_000, 'nobody holds a copy for ever')
+  assert.equal(await as(ADA).record.releaseUses({ task: 'job' }, 0), 1)
+})
+
+test('two users of one task do not share a lease', async (context) => {
+  const { as, flowers, cache } = await openService(context)
+  for (const uid of [ADA, EVE])
+    await as(uid).api.prepare({ ...prepareAs('same'), dataset: flowers }, silently)
+  const leases = await cache.record.listLeases({ purpose: 'use' })
+  assert.deepEqual(leases.map(({ holder }) => holder.userId).toSorted(), [ADA, EVE])
+  await as(EVE).record.releaseUses({ task: 'same' }, 0)
+  assert.deepEqual(
+    (await cache.record.listLeases({ purpose: 'use' })).map(({ holder }) => holder.userId),
+    [ADA],
+  )
+})
+
+test('a process that is no ancestor of the asker holds nothing', async (context) => {
+  const { as, flowers, cache } = await openService(context)
+  const holder = {
+    kind: 'process' as const,
+    pid: 1,
+    host: 'h',
+    machine: 'm',
+    startTicks: '1',
+    bootId: 'b',
+    pidNamespace: 'p',
+  }
+  const asked = { ...prepareAs('job'), lease: { task: 'job', holder, expiresAtMs: null }, dataset: flowers }
+  await as(ADA).api.prepare(asked, silently)
+  const [lease] = await cache.record.listLeases({ purpose: 'use' })
+  assert.equal(lease?.holder.kind, 'ttl')
+  assert.ok(lease.expiresAtMs! > Date.now(), 'it ends, but is not taken for dead')
+})
+
+test('a client’s definition never says how a source is reached, nor takes another’s name', async (context) => {
+  const { as, flowers, cache } = await openService(context)
+  const stray = (changes: object) =>
+    as(ADA).api.prepare({ ...prepareAs('job'), dataset: { ...flowers, ...changes } }, silently)
+  for (const changes of [
+    { source: 'file:///etc/' },
+    { source: 'https://example.org/x' },
+    { name: 'birds' },
+    { name: '../../etc', source: 'hf://org/model' },
+    { name: 'a\u001b[31m' },
+    { source: 'nonsense' },
+  ])
+    await assert.rejects(stray(changes), (error) =>
+      isDscError(error, 'DATASET_UNKNOWN', 'USAGE', 'NOT_PERMITTED'),
+    )
+  const prepared = await stray({ endpoint: 'http://127.0.0.1:1', profile: 'root' })
+  assert.deepEqual(prepared.copy.source, flowers)
+  assert.equal((await cache.record.listCopies({}, 0)).length, 1)
+})
+
+test('methods of the record that are not named are not at the door', async (context) => {
+  const { client } = await openService(context)
+  for (const operation of [
+    'addEvent',
+    'joinOrReserve',
+    'constructor',
+    '__proto__',
+    'toString',
+    'expireLeases',
+  ])
+    await assert.rejects(client.ask(operation, {}), { code: 'SERVICE_UNREACHABLE', message: /answers 404/ })
+})
+
+for (const { name, bytes } of [
+  { name: 'nothing and waits', bytes: '' },
+  { name: 'half a head', bytes: 'POST /door/1/prepare HTTP/1.1\r\nhost: x\r\n' },
+  { name: 'noise', bytes: '\u0000\u0001\u0002garbage\r\n\r\n' },
+  { name: 'a head without end', bytes: `POST / HTTP/1.1\r\nx: ${'y'.repeat(100_000)}` },
+  {
+    name: 'a body that is too long',
+    bytes: `POST /door/1/prepare HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n`,
+  },
+  { name: 'no JSON', bytes: 'POST /door/1/prepare HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n{{{' },
+  { name: 'a list', bytes: 'POST /door/1/evict HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n[]' },
+  {
+    name: 'nested brackets',
+    bytes: `POST /door/1/evict HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n${'['.repeat(100_000)}`,
+  },
+  { name: 'another method', bytes: 'DELETE /door/1/evict HTTP/1.1\r\nhost: x\r\n\r\n' },
+  {
+    name: 'an upgrade',
+    bytes: 'GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+  },
+])
+  test(`a client that sends ${name} changes nothing and stops nobody`, async (context) => {
+    const { path, as, flowers, cache } = await openService(context)
+    const socket = createConnection(path)
+    socket.on('error', () => {})
+    await new Promise((resolve) => socket.once('connect', resolve))
+    socket.write(bytes)
+    const prepared = await as(ADA).api.prepare({ ...prepareAs('job'), dataset: flowers }, silently)
+    assert.equal(existsSync(join(prepared.copy.path, 'a.txt')), true)
+    assert.equal((await cache.record.listCopies({}, 0)).length, 1)
+    socket.destroy()
+  })
+
+for (const [operation, input] of [
+  ['listCopies', { limit: 'all' }],
+  ['listCopies', { states: 'ready' }],
+  ['listCopies', { after: 'x' }],
+  ['listLeases', { copyId: { $ne: 1 } }],
+  ['listEvents', { before: 1.5 }],
+  ['findDataset', {}],
+  ['findDataset', { name: 'x'.repeat(5000) }],
+  ['prepare', {}],
+  ['prepare', { lease: { task: 'a\nb', holder: { kind: 'ttl' }, expiresAtMs: 1 } }],
+  ['planEviction', { selection: { kind: 'everything' } }],
+] as const)
+  test(`${operation} of ${JSON.stringify(input).slice(0, 60)} is refused as unusable`, async (context) => {
+    const { client } = await openService(context)
+    await assert.rejects(client.ask(operation, input), { code: 'USAGE' })
+  })
+
+test('a user with too many connections is let in no more, and others are', async (context) => {
+  const { path, as } = await openService(context)
+  as(EVE)
+  const sockets = Array.from({ length: 70 }, () => createConnection(path).on('error', () => {}))
+  context.after(() => sockets.forEach((socket) => void socket.destroy()))
+  const closed = await Promise.all(
+    sockets.slice(64).map((socket) => new Promise((resolve) => socket.once('close', () => resolve(true)))),
+  )
+  assert.equal(closed.length, 6)
+  assert.deepEqual(await as(ADA).record.listNodes(), [])
+})
+
+test('a page has an end, and those that follow are asked for', async (context) => {
+  const { as, cache, client } = await openService(context)
+  for (let index = 0; index < 501; index++)
+    await cache.record.addEvent({
+      atMs: 1,
+      kind: 'refused',
+      node: 'n',
+      dataset: 'd',
+      copyId: null,
+      task: null,
+      reason: 'r',
+      detail: {},
+    })
+  assert.equal((await client.list('listEvents', { limit: 1e6 })).length, 500)
+  assert.equal((await as(ADA).record.listEvents({ limit: 1e6 })).length, 501)
+})
+
+test('a service that is stopped is waited for, and one that stays away is named', async (context) => {
+  const { client, door, path } = await openService(context)
+  await door.stop(0)
+  await assert.rejects(client.greet(), { code: 'SERVICE_UNREACHABLE', message: new RegExp(path) })
+})
+
+test('a door that anybody could have made is not knocked at', async (context) => {
+  const { client, path } = await openService(context)
+  chmodSync(join(path, '..'), 0o777)
+  await assert.rejects(client.greet(), {
+    code: 'SERVICE_UNREACHABLE',
+    message: /others than its owner may write/,
+  })
+})
+
+test('a second service finds the door taken, and one after a crash replaces the socket', async (context) => {
+  const { path } = await openService(context)
+  const { createServer } = await import('node:http')
+  const { listenAtDoor } = await import('./door-socket.js')
+  await assert.rejects(listenAtDoor(createServer(), path), { code: 'NODE_TAKEN' })
+  const folder = join(await temporaryDirectory(context), 'run')
+  mkdirSync(folder)
+  const left = join(folder, 'dsc.sock')
+  writeFileSync(left, '')
+  await assert.rejects(listenAtDoor(createServer(), left), {
+    code: 'CONFIG_INVALID',
+    message: /is no socket/,
+  })
+  assert.equal(statSync(path).mode & 0o777, 0o666)
+})

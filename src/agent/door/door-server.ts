@@ -1,0 +1,147 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+import type { Peer, ReadPeer } from '../../platform/peer-credentials.js'
+import { UserDirectory } from '../../platform/user-directory.js'
+import { isAdmin } from '../../policy/rights.js'
+import { readJson } from '../calls/prepare-route.js'
+import type { Metrics } from '../metrics/metrics.js'
+import { createLimitedServer, refuse, sendFailure, stopServer } from '../server/agent-server.js'
+import { answerInLines } from '../server/answer-in-lines.js'
+import { RECORD_OPERATIONS } from './answer-record.js'
+import { STAGING_OPERATIONS } from './answer-staging.js'
+import type { DoorResult, DoorService, Operation } from './door-call.js'
+import { DoorLimits } from './door-limits.js'
+import { listenAtDoor } from './door-socket.js'
+import { DOOR_VERSION, type DoorGreeting } from './door-wire.js'
+import { identifyAsker, listNamedGroups } from './identify-asker.js'
+import { type Fields, readFields } from './read-input.js'
+
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  greet: async ({ service }) => ({ result: greetingOf(service) }),
+  ...RECORD_OPERATIONS,
+  ...STAGING_OPERATIONS,
+}
+const PATH = new RegExp(`^/door/${DOOR_VERSION}/([a-zA-Z]{1,32})$`)
+/** Operations that take as long as a download. */
+const LONG: ReadonlySet<string> = new Set(['prepare', 'planPrepare'])
+
+interface DoorOptions extends DoorService {
+  /** Where the socket is. */
+  readonly path: string
+  readonly readPeer: ReadPeer
+  readonly metrics: Metrics
+  readonly stopping: AbortSignal
+  readonly note: (sentence: string) => void
+}
+
+/** A running door. */
+export interface Door {
+  /** Accepts nobody new, and gives those inside `graceMs`. */
+  stop(graceMs: number): Promise<void>
+}
+
+/** Opens the door of a node's service: a socket that everybody on the machine may connect to. */
+export async function openDoor(options: DoorOptions): Promise<Door> {
+  const clients = new WeakMap<Socket, Peer>()
+  const sockets = new Set<Socket>()
+  const state = { clients, limits: new DoorLimits(), directory: new UserDirectory() }
+  const server = createLimitedServer(undefined, (request, response) => {
+    void answer({ ...options, ...state, request, response })
+  })
+  server.on('connection', (socket: Socket) => {
+    socket.on('error', () => socket.destroy())
+    // Before any byte: the kernel keeps who connected, whoever writes later.
+    const peer = options.readPeer(socket)
+    const free = peer && state.limits.tryTake('connections', peer.uid, peer.uid === 0)
+    if (peer === undefined || free === undefined) return socket.destroy()
+    clients.set(socket, peer)
+    sockets.add(socket)
+    socket.on('close', () => {
+      free()
+      sockets.delete(socket)
+    })
+  })
+  await listenAtDoor(server, options.path)
+  return { stop: (graceMs) => stopServer(server, sockets, graceMs) }
+}
+
+interface Answering extends DoorOptions {
+  readonly clients: WeakMap<Socket, Peer>
+  readonly limits: DoorLimits
+  readonly directory: UserDirectory
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+async function answer(answering: Answering): Promise<void> {
+  const { request, response, metrics, clients, note } = answering
+  const name = PATH.exec(request.url ?? '')?.[1]
+  const operation = name !== undefined && Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined
+  const peer = clients.get(request.socket)
+  try {
+    if (peer === undefined) refuse(response, 401, 'the kernel does not say who asks')
+    else if (operation === undefined || name === undefined) refuse(response, 404, 'there is no such path')
+    else if (request.method !== 'POST') refuse(response, 405, 'method')
+    else await operate({ ...answering, peer, name, operation })
+  } catch (error) {
+    if (!isDscError(error)) note(`at the door: ${error instanceof Error ? error.stack : String(error)}`)
+    sendFailure(response, error)
+  } finally {
+    const route = operation === undefined ? 'door none' : `door ${name}`
+    metrics.add('dsc_requests_total', { route, status: String(response.statusCode) })
+  }
+}
+
+async function operate(
+  answering: Answering & { readonly peer: Peer; readonly name: string; readonly operation: Operation },
+): Promise<void> {
+  const { name, operation, peer, limits, directory, request, rules, cache, stopping } = answering
+  const groups = listNamedGroups(rules.admins, cache.policy.shares)
+  const asker = await identifyAsker(peer, { directory, groups })
+  const free = limits.take(LONG.has(name) ? 'stagings' : 'requests', asker.uid, isAdmin(asker, rules))
+  try {
+    const input = readInput(await readJson(request))
+    await answerInLines(answering, async ({ write, ...work }) => {
+      const call = { service: answering, asker, peer, input, ...work }
+      const answered = await operation(call).catch((error: unknown) => {
+        // A client that is only cut off comes back to the next service, and goes on.
+        if (stopping.aborted) answering.response.destroy()
+        throw asUsage(error)
+      })
+      return lastLine(answered, write)
+    })
+  } finally {
+    free()
+  }
+}
+
+function readInput(raw: unknown): Fields {
+  try {
+    return readFields(raw, 'body')
+  } catch (error) {
+    throw asUsage(error)
+  }
+}
+
+/** What read-input.ts throws says what was expected: the client's mistake, and no defect. */
+function asUsage(error: unknown): unknown {
+  return error instanceof RangeError ? new DscError('USAGE', error.message, { cause: error }) : error
+}
+
+function lastLine(answered: DoorResult, write: (line: object) => void): object {
+  if ('result' in answered) return { result: answered.result }
+  for (const item of answered.items) write({ item })
+  return { result: null }
+}
+
+function greetingOf({ cache, declared, version }: DoorService): DoorGreeting {
+  return {
+    node: cache.node,
+    cacheRoot: cache.root,
+    policy: cache.policy,
+    datasets: declared,
+    nowMs: cache.nowMs(),
+    version,
+  }
+}

@@ -1,0 +1,34 @@
+import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
+import type { Dataset } from '../../model/dataset.js'
+import type { CachePolicy } from '../../model/policy.js'
+import type { ErrorLine } from '../server/answer-in-lines.js'
+
+/** Version of what is said at the door, in every path. A field that is added needs no new one. */
+export const DOOR_VERSION = 1
+
+/** Rows of one answer: a client that wants more asks for those after the last. */
+export const PAGE_ROWS = 500
+
+/** One line of an answer. The last is a result or an error; items come before it. */
+export type DoorLine =
+  | { readonly progress: PrepareProgress }
+  | { readonly item: unknown }
+  | { readonly result: unknown }
+  | ErrorLine
+
+/** What a service says of itself to whoever asks: what commands would read from its configuration. */
+export interface DoorGreeting {
+  readonly node: string
+  readonly cacheRoot: string
+  readonly policy: CachePolicy
+  readonly datasets: readonly Dataset[]
+  /** Clock of the record, Unix epoch in ms. */
+  readonly nowMs: number
+  /** The version of dsc. */
+  readonly version: string
+}
+
+/** The path of an operation, such as `/door/1/prepare`. */
+export function pathOfOperation(operation: string): string {
+  return `/door/${DOOR_VERSION}/${operation}`
+}

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import type { LeaseHolder, LeaseRequest } from '../../model/lease.js'
+import type { Peer } from '../../platform/peer-credentials.js'
+import { identifyProcess } from '../../platform/processes.js'
+
+/** More ancestors than this are nobody's. */
+const MAX_STEPS = 64
+/** How long a lease lasts whose process cannot be seen from here: as long as that of a task. */
+const UNSEEN_MS = 24 * 3_600_000
+
+/** What `/proc/<pid>/status` shows to everybody. */
+interface Status {
+  readonly parentPid: number
+  readonly uid: number
+  /** The pid as the process itself sees it. */
+  readonly innerPid: number
+}
+
+/**
+ * Judges the holder that a user at the door names. A process is looked for among the peer and its ancestors, by the pid
+ * that the peer sees, so that a lease of a job in a container ends with that job. One that cannot be seen from here, or
+ * belongs to another user, becomes a task with an end: what cannot be seen is never taken for dead.
+ */
+export function placeHolder(
+  lease: LeaseRequest,
+  {
+    peer,
+    userId,
+    nowMs,
+  }: { readonly peer: Peer | undefined; readonly userId: number; readonly nowMs: number },
+): LeaseRequest {
+  const { holder } = lease
+  if (holder.kind !== 'process') return { ...lease, holder: { ...holder, userId } }
+  const pid = peer && findAncestor(peer, holder.pid)
+  const found = pid === undefined ? undefined : identifyProcess(pid)
+  if (found) return { ...lease, holder: { ...found, userId } }
+  return { ...lease, holder: { kind: 'ttl', userId }, expiresAtMs: nowMs + UNSEEN_MS }
+}
+
+/** The peer or the ancestor of it that sees itself as `innerPid`. */
+function findAncestor(peer: Peer, innerPid: number): number | undefined {
+  let pid = peer.pid
+  for (let step = 0; step < MAX_STEPS && pid > 0; step++) {
+    const status = readStatus(pid)
+    if (status === undefined || (peer.uid !== 0 && status.uid !== peer.uid)) return undefined
+    if (status.innerPid === innerPid) return pid
+    pid = status.parentPid
+  }
+  return undefined
+}
+
+/** The child of the peer, of the same user, that sees itself as `innerPid`: the command that `dsc run` has started. */
+export function placeChild(
+  peer: Peer | undefined,
+  innerPid: number,
+  listPids: () => readonly number[],
+): LeaseHolder | undefined {
+  if (peer === undefined) return undefined
+  const pid = listPids().find((candidate) => {
+    const status = readStatus(candidate)
+    return status?.parentPid === peer.pid && status.innerPid === innerPid && status.uid === peer.uid
+  })
+  const found = pid === undefined ? undefined : identifyProcess(pid)
+  return found && { ...found, userId: peer.uid }
+}
+
+function readStatus(pid: number): Status | undefined {
+  let text: string
+  try {
+    text = readFileSync(`/proc/${pid}/status`, 'utf8')
+  } catch {
+    return undefined
+  }
+  const numbersOf = (name: string) =>
+    new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(text)?.[1]?.trim().split(/\s+/).map(Number) ?? []
+  return {
+    parentPid: numbersOf('PPid')[0] ?? 0,
+    uid: numbersOf('Uid')[0] ?? -1,
+    innerPid: numbersOf('NSpid').at(-1) ?? pid,
+  }
+}

@@ -1,0 +1,28 @@
+import type { Share } from '../../model/policy.js'
+import type { Peer } from '../../platform/peer-credentials.js'
+import type { UserDirectory } from '../../platform/user-directory.js'
+import type { Asker } from '../../policy/rights.js'
+
+/** The groups that rules and shares name, without `group:`. */
+export function listNamedGroups(
+  admins: readonly string[],
+  shares: readonly Share[] | undefined,
+): readonly string[] {
+  const parties = [...admins, ...(shares ?? []).map(({ party }) => party)]
+  return [...new Set(parties.filter((party) => party.startsWith('group:')).map((party) => party.slice(6)))]
+}
+
+/** Who asks: the user's name, and those of `groups` that the kernel says they are in. */
+export async function identifyAsker(
+  peer: Peer,
+  { directory, groups }: { readonly directory: UserDirectory; readonly groups: readonly string[] },
+): Promise<Asker> {
+  const own = new Set([peer.gid, ...peer.groups])
+  const ids = await Promise.all(groups.map((group) => directory.idOfGroup(group)))
+  const member = groups.filter((_, index) => ids[index] !== undefined && own.has(ids[index]))
+  return {
+    uid: peer.uid,
+    parties: [`user:${await directory.nameOf(peer.uid)}`, ...member.map((group) => `group:${group}`)],
+    shownBy: 'socket',
+  }
+}

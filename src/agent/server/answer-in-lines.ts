@@ -1,0 +1,81 @@
+import type { ServerResponse } from 'node:http'
+import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
+import { describeFailure, isDscError } from '../../failure/dsc-error.js'
+import type { FailureAnswer } from '../../failure/failure-answer.js'
+import { formatJsonLine } from '../../frames/lines.js'
+
+/** The last line of an answer that failed. */
+export interface ErrorLine {
+  readonly error: FailureAnswer
+}
+
+/** What work that is answered in lines gets. */
+export interface LineWork {
+  /** Aborts when the client hangs up, or the agent stops. */
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: PrepareProgress) => void
+  /** Writes a line at once. */
+  readonly write: (line: object) => void
+}
+
+const PROGRESS_INTERVAL_MS = 500
+/** Steps of which only the newest line counts; every line of another step is an event. */
+const STATES: ReadonlySet<string> = new Set(['listing', 'downloading', 'waiting'])
+const PULSE_INTERVAL_MS = 2000
+
+/**
+ * Answers with lines of JSON: progress, then the line that `work` resolves with, or its failure. A client
+ * that does not read misses lines of progress; the agent keeps none for it.
+ */
+export async function answerInLines(
+  {
+    response,
+    stopping,
+    note,
+  }: {
+    readonly response: ServerResponse
+    readonly stopping: AbortSignal
+    /** Writes failures to the agent's log. */
+    readonly note: (sentence: string) => void
+  },
+  work: (options: LineWork) => Promise<object>,
+): Promise<void> {
+  const hungUp = new AbortController()
+  response.on('close', () => hungUp.abort('the client hung up'))
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+  const write = (line: object) => void response.write(formatJsonLine(line))
+  let lastMs = Number.NEGATIVE_INFINITY
+  // A silent agent would look like a dead one.
+  const pulse = setInterval(() => {
+    if (!response.writableNeedDrain) response.write('\n')
+  }, PULSE_INTERVAL_MS)
+  try {
+    const last = await work({
+      signal: AbortSignal.any([hungUp.signal, stopping]),
+      write,
+      onProgress: (progress) => {
+        const isEarly = performance.now() - lastMs < PROGRESS_INTERVAL_MS || response.writableNeedDrain
+        if (isEarly && STATES.has(progress.step)) return
+        lastMs = performance.now()
+        write({ progress })
+      },
+    })
+    write(last)
+  } catch (error) {
+    write(describeError(error, note))
+  } finally {
+    clearInterval(pulse)
+    response.end()
+  }
+}
+
+function describeError(error: unknown, note: (sentence: string) => void): ErrorLine {
+  if (isDscError(error)) {
+    note(`failed: ${error.message.replaceAll('\n', '; ')}${error.id ? ` (dsc why ${error.id})` : ''}`)
+    return { error: describeFailure(error) }
+  }
+  // A bug: tell the caller, and log everything that is known.
+  const { message, stack } = error as Error
+  note(`failed, by a defect of dsc: ${stack ?? message}`)
+  return { error: { code: 'INTERNAL', message, hint: 'the log of the agent there says where' } }
+}

@@ -1,0 +1,55 @@
+import type { Dataset } from '../../model/dataset.js'
+import type { LeaseRequest } from '../../model/lease.js'
+import type { EvictionPlan } from '../../policy/plan-eviction.js'
+import type { Cache } from '../cache.js'
+import type { EvictionSelection } from '../eviction/evict-copies.js'
+import type { PreparePlan } from '../prepare/plan-prepare.js'
+import type { Prepared, PrepareProgress, PrepareRequest } from '../prepare/prepare-dataset.js'
+
+/** A wish to know what `prepare` would do. */
+export interface PreparePlanRequest {
+  readonly dataset: Dataset
+  readonly isRefresh: boolean
+  readonly isPrefetch: boolean
+  /** The parties that it would be for; a service sees for itself who asks. */
+  readonly parties: readonly string[]
+}
+
+/** A copy that stays as long as this lease, whose holder is as the service found it. */
+export interface Leased extends Prepared {
+  readonly lease: LeaseRequest
+}
+
+/**
+ * What commands ask of this node: the cache in this process, or the node's service through its door. Both resolve and
+ * reject with the same. What is only read, and leases and locks, are asked of the record.
+ */
+export interface NodeApi {
+  prepare(
+    request: Omit<PrepareRequest, 'stripe' | 'version' | 'sharedWith'>,
+    options: { readonly signal: AbortSignal; readonly onProgress: (progress: PrepareProgress) => void },
+  ): Promise<Leased>
+  planPrepare(request: PreparePlanRequest, options: { readonly signal: AbortSignal }): Promise<PreparePlan>
+  /** `isOwn`: the caller is about to evict, so that a refusal gets into the history. */
+  planEviction(selection: EvictionSelection, options: { readonly isOwn: boolean }): Promise<EvictionPlan>
+  /** Evicts the part of the selection that is still permitted, and resolves with it. */
+  evict(selection: EvictionSelection): Promise<EvictionPlan>
+}
+
+/** The cache in this process. What it needs is loaded when it is asked for. */
+export function createOwnApi(cache: Cache): NodeApi {
+  return {
+    prepare: async (request, options) => {
+      const { prepareDataset } = await import('../prepare/prepare-dataset.js')
+      return { ...(await prepareDataset(cache, request, options)), lease: request.lease }
+    },
+    planPrepare: async ({ dataset, ...request }, options) =>
+      (await import('../prepare/plan-prepare.js')).planPrepare(cache, dataset, { ...request, ...options }),
+    planEviction: async (selection, { isOwn }) =>
+      isOwn
+        ? (await import('../eviction/refuse-eviction.js')).planOwnEviction(cache, selection, null)
+        : (await import('../eviction/evict-copies.js')).planEvictionOf(cache, selection),
+    evict: async (selection) =>
+      (await import('../eviction/evict-copies.js')).evictCopies(cache, selection, null),
+  }
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { type NodeService, SERVICE, startNodeService } from '../testing/node-service.js'
+import { ADA, BOB, findObstacle, type Owner } from '../testing/several-users.js'
+import { waitFor } from '../testing/world.js'
+
+const ROOT: Owner = { uid: 0, gid: 0 }
+const NOT_PERMITTED = 67
+
+describe('a service whose cache is asked at its door', { skip: findObstacle() }, () => {
+  let service: NodeService
+  const closes: (() => unknown)[] = []
+  before(async () => {
+    service = await startNodeService({ after: (close) => void closes.push(close as () => unknown) })
+  })
+  after(async () => {
+    for (const close of closes) await close()
+  })
+
+  test('stages for a user who has no configuration, no key and no rights on the disk', async () => {
+    const prepared = await service.as(ADA, 'prepare', 'flowers', '--task', 'ada')
+    assert.equal(prepared.code, 0, prepared.stderr)
+    assert.match(prepared.stderr, /flowers: 2 files staged; verified 2 by/)
+    const path = prepared.stdout.trim()
+    assert.ok(path.startsWith(service.world.root))
+    assert.equal(await readFile(join(path, 'a.txt'), 'utf8'), 'rose')
+    const again = await service.as(BOB, 'prepare', 'flowers', '--task', 'bob', '--json')
+    const { lease, ...answer } = JSON.parse(again.stdout)
+    assert.deepEqual([answer.path, answer.files, lease.task], [path, 2, 'bob'])
+    assert.deepEqual(lease.holder, { kind: 'ttl', userId: BOB.uid })
+  })
+
+  test('shows everybody what its owner sees without it', async () => {
+    const owner = (...words: readonly string[]) =>
+      service.world.start([...words, '--config', join(service.world.directory, 'dsc.yaml')], {
+        owner: SERVICE,
+      }).finished
+    for (const [words, fields] of [
+      [
+        ['status', '--json'],
+        ['copies', 'leases', 'transfers', 'events'],
+      ],
+      [['leases', '--json'], ['leases']],
+      [['history', '--json'], ['events']],
+      [['why', 'flowers', '--json'], ['copies']],
+    ] as const) {
+      const [ada, own] = await Promise.all([service.as(ADA, ...words), owner(...words)])
+      assert.equal(ada.code, 0, ada.stderr)
+      const pick = (text: string) => fields.map((field) => JSON.parse(text)[field])
+      assert.deepEqual(pick(ada.stdout), pick(own.stdout))
+      assert.ok(ada.stdout.includes('flowers'))
+    }
+  })
+
+  test('lets nobody end the lease of another user, but root', async () => {
+    const held = await service.as(BOB, 'release', 'flowers', '--task', 'ada')
+    assert.equal(held.stdout, 'task ada holds nothing of flowers\n')
+    const { leases } = JSON.parse((await service.as(BOB, 'leases', '--json')).stdout)
+    const { leaseId } = leases.find(({ task }: { task: string }) => task === 'ada')
+    const refused = await service.as(BOB, 'release', '--lease', leaseId)
+    assert.deepEqual([refused.code, /of another user/.test(refused.stderr)], [NOT_PERMITTED, true])
+    const own = await service.as(ADA, 'release', 'flowers', '--task', 'ada')
+    assert.equal(own.stdout, 'released 1 lease of task ada\n')
+    const byRoot = await service.as(ROOT, 'release', 'flowers', '--task', 'bob')
+    assert.equal(byRoot.stdout, 'released 1 lease of task bob\n')
+  })
+
+  for (const words of [
+    ['lock', 'flowers'],
+    ['dataset', 'add', 'mine', 'https://example.org/x'],
+    ['dataset', 'rm', 'mine'],
+    ['evict', 'flowers', '--yes'],
+  ])
+    test(`lets root ${words.join(' ')}, and no other user`, async () => {
+      const refused = await service.as(ADA, ...words)
+      assert.equal(refused.code, NOT_PERMITTED, refused.stderr)
+      assert.match(refused.stderr, /only an admin may/)
+      const done = await service.as(ROOT, ...words)
+      assert.equal(done.code, 0, done.stderr)
+      if (words.includes('lock')) await service.as(ROOT, 'unlock', 'flowers')
+    })
+
+  test('reads no file for a user that they might not read themselves', async () => {
+    const refused = await service.as(ADA, 'prepare', 'file:///etc/')
+    assert.deepEqual([refused.code, refused.stdout], [NOT_PERMITTED, ''])
+  })
+
+  test('holds a lease for the process that asked, and ends it with that process', async () => {
+    const shell = service.startShellAs(ADA, 'dsc prepare flowers >/dev/null; exec 1>&-; read line')
+    const listLeases = async () => JSON.parse((await service.as(ADA, 'leases', '--json')).stdout).leases
+    const [lease] = await waitFor('the lease', async () => {
+      const leases = await listLeases()
+      return leases.length > 0 && leases
+    })
+    assert.deepEqual([lease.holder.kind, lease.holder.pid], ['process', shell.process.pid])
+    shell.process.kill('SIGKILL')
+    await shell.finished
+    const evicted = await service.as(ROOT, 'evict', 'flowers', '--yes')
+    assert.equal(evicted.code, 0, evicted.stderr)
+  })
+
+  test('is waited for while it restarts', async () => {
+    await service.stop()
+    const waiting = service.startAs(ADA, 'prepare', 'flowers', '--task', 'later')
+    await service.start()
+    const prepared = await waiting.finished
+    assert.equal(prepared.code, 0, prepared.stderr)
+    assert.match(prepared.stderr, /does not answer; waiting for it/)
+  })
+})
