@@ -30,7 +30,8 @@ export async function main(): Promise<void> {
     onIgnoredFile: ({ path, reason }) =>
       report.warn(`ignoring ${path}: ${reason} (to use it: --config ${path})`),
     onRecordAway: (sentence) => report.note(sentence),
-    startsCommand: separator < all.length,
+    // The agent's mounter, too, is started as root.
+    startsCommand: separator < all.length || argv.includes('--csi'),
     isDoorUsed: goesThroughDoor(argv),
     signal: stop.signal,
   })

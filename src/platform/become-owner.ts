@@ -38,6 +38,17 @@ export function userOfCommand(): { readonly uid: 0; readonly gid: 0 } | undefine
   return restored
 }
 
+/** Gives up for good what `becomeOwner` kept for a command, once the command runs. */
+export function stayOwner(): void {
+  if (restored === undefined) return
+  const [uid, gid] = [process.geteuid!(), process.getegid!()]
+  process.seteuid!(0)
+  process.setegid!(0)
+  process.setgid!(gid)
+  process.setuid!(uid)
+  restored = undefined
+}
+
 /** What the system knows of a user; it tells only of the effective one. */
 function describeAccount(uid: number, gid: number, folder: string) {
   process.seteuid!(uid)

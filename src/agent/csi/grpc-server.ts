@@ -63,7 +63,7 @@ export async function startGrpcServer(options: {
   } catch (error) {
     server.forceShutdown()
     throw new DscError('CONFIG_INVALID', `cannot listen at ${path}: ${(error as Error).message}`, {
-      hint: 'dsc agent --csi runs where kubelet does, as root; agent.csi.kubelet is its folder',
+      hint: 'start dsc agent --csi as root; it becomes the owner of the cache',
       cause: error,
     })
   }

@@ -1,13 +1,14 @@
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Cache } from '../../cache/cache.js'
 import { openOrClose } from '../../failure/closers.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { Catalog } from './choose-dataset.js'
 import { controllerService } from './controller-service.js'
 import { type Answers, startGrpcServer } from './grpc-server.js'
-import { BindMounter, type Mounter } from './mounter.js'
+import type { Mounter } from './mounter.js'
 import { nodeService } from './node-service.js'
 import { registerPlugin } from './register-plugin.js'
+import { pluginFolders } from './start-mounter.js'
 import { VolumeNotes } from './volume-notes.js'
 import { Volumes } from './volumes.js'
 
@@ -18,6 +19,7 @@ export interface CsiSettings {
   /** Kubelet's folder: `/var/lib/kubelet`. */
   readonly kubelet: string
   readonly catalog: Catalog
+  readonly mounter: Mounter
 }
 
 /** A running plugin. */
@@ -36,19 +38,18 @@ export function openCsi(options: {
   readonly cache: Cache
   readonly settings: CsiSettings
   readonly version: string
-  /** Default: this process mounts, which needs root. */
-  readonly mounter?: Mounter
   readonly note: (sentence: string) => void
 }): Promise<Csi> {
   const { cache, settings, note } = options
-  const { driver, kubelet, catalog } = settings
-  const path = join(kubelet, 'plugins', driver, 'csi.sock')
+  const { driver, catalog, mounter } = settings
+  const folders = pluginFolders(settings)
+  const path = join(folders.plugin, 'csi.sock')
   return openOrClose(async (closers) => {
     const volumes = new Volumes({
       cache,
       catalog,
-      notes: new VolumeNotes(join(dirname(path), 'volumes')),
-      mounter: options.mounter ?? new BindMounter({ root: cache.root, kubelet }),
+      notes: new VolumeNotes(join(folders.plugin, 'volumes')),
+      mounter,
       note,
     })
     closers.add(() => volumes.stop())
@@ -60,7 +61,7 @@ export function openCsi(options: {
     }
     const server = await startGrpcServer({ path, protocol: 'csi.proto', services, note })
     closers.add(() => server.stop())
-    const registry = join(kubelet, 'plugins_registry', `${driver}-reg.sock`)
+    const registry = join(folders.registry, 'reg.sock') // kubelet looks into folders, too
     closers.add(await registerPlugin({ driver, endpoint: path, path: registry, note }))
     return {
       path,

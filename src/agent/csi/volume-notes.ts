@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DscError } from '../../failure/dsc-error.js'
 import type { VolumeRequest } from './volume-request.js'
 
 /** What the agent must know of a volume after it was killed. Format version 1. */
@@ -27,7 +28,7 @@ export class VolumeNotes {
   /** Reads the notes in a folder, and creates it if it is missing. Ignores files that are no notes. */
   constructor(folder: string) {
     this.#folder = folder
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     for (const name of readdirSync(folder)) {
       const note = FILE.test(name) ? readNote(join(folder, name)) : undefined
       if (note !== undefined) this.#notes.set(note.target, note)
@@ -57,6 +58,18 @@ export class VolumeNotes {
 
   #pathOf(target: string): string {
     return join(this.#folder, `${createHash('sha256').update(target).digest('hex')}.json`)
+  }
+}
+
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new DscError('CONFIG_INVALID', `agent.csi: cannot make ${folder} (${code})`, {
+      hint: 'start dsc agent --csi as root; it becomes the owner of the cache',
+      cause: error,
+    })
   }
 }
 

@@ -42,6 +42,7 @@ export function agentCommand(context: CliContext): Command {
     )
     .addCommand(agentLinkCommand(context))
     .action(async (options: AgentOptions) => {
+      if (await runsAsMounter()) return
       const config = await context.config()
       if (options.printSystemd) {
         const { formatAgentUnit } = await import('../units/agent-unit.js')
@@ -50,6 +51,7 @@ export function agentCommand(context: CliContext): Command {
         context.report.result(answer, () => text.trimEnd())
         return
       }
+      const csi = options.csi && (await openCsi(config)) // before anything that an attacker could reach
       keepHeapSmall() // an agent's garbage would take memory from training
       const { startAgent } = await import('../../agent/run-agent.js')
       const { readTokens, requireProtection } = await import('../../agent/server/authorize.js')
@@ -71,7 +73,7 @@ export function agentCommand(context: CliContext): Command {
         hostName: hostname(),
         tls: tls && { cert: await readCertificate(tls.certFile), key: await readPem(tls.keyFile) },
         gateway: readGateway(config, options.gateway),
-        csi: options.csi && readCsi(config),
+        csi,
         door: config.agent.door === undefined ? undefined : readDoor(config, config.agent.door),
         isPageEverywhere: config.agent.isPageEverywhere,
         note: (sentence) => context.report.note(sentence),
@@ -126,9 +128,27 @@ function readGateway(config: Config, listen: HostPort | undefined): GatewaySetti
   }
 }
 
-function readCsi({ csi, datasets }: Config): CsiSettings {
+/** Whether this process is the one that `dsc agent --csi` starts to mount; then it has done so when this resolves. */
+async function runsAsMounter(): Promise<boolean> {
+  const { DSC_MOUNTER } = process.env
+  if (DSC_MOUNTER === undefined) return false
+  const { runMounter } = await import('../../agent/csi/start-mounter.js')
+  await runMounter(DSC_MOUNTER)
+  return true
+}
+
+async function openCsi({ cache, csi, datasets }: Config): Promise<CsiSettings> {
+  const { startMounter } = await import('../../agent/csi/start-mounter.js')
   const { driver, kubelet, namespaces, sources } = csi
-  return { driver, kubelet, catalog: { declared: datasets, rules: { datasets: namespaces, sources } } }
+  // Without it no pod gets its volume or gives it back: whoever watches over the agent starts both again.
+  const onGone = () => process.kill(process.pid, 'SIGTERM')
+  const mounter = await startMounter({ root: cache.root, kubelet, driver }, onGone)
+  return {
+    driver,
+    kubelet,
+    mounter,
+    catalog: { declared: datasets, rules: { datasets: namespaces, sources } },
+  }
 }
 
 /** Names by which this machine and its agent are known without configuration. */

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -9,6 +17,7 @@ import { status } from '@grpc/grpc-js'
 import { readMountTable } from '../../platform/mount-table.js'
 import { openCsiClient } from '../../testing/csi-client.js'
 import { needs, needsRoot, needsThat } from '../../testing/needs.js'
+import { ADA, findObstacle } from '../../testing/several-users.js'
 import { makeWorld } from '../../testing/world.js'
 
 const canMount = spawnSync('unshare', ['--mount', 'true']).status === 0
@@ -20,7 +29,7 @@ const SANITY = join(
 )
 
 /** A node with kubelet's folders but without kubelet, two datasets, and an agent that mounts them. */
-async function makeNode(context: TestContext) {
+async function makeNode(context: TestContext, owner?: { readonly uid: number; readonly gid: number }) {
   let kubelet = '/nowhere'
   context.after(() => {
     // Before the folder of the test is removed, which would find copies in it.
@@ -40,9 +49,16 @@ async function makeNode(context: TestContext) {
       large: { source: './large/', namespaces: ['team-a'] },
     },
   })
+  if (owner) {
+    chmodSync(world.directory, 0o755)
+    for (const name of ['plugins', 'plugins_registry']) mkdirSync(join(kubelet, name), { recursive: true })
+    mkdirSync(world.root)
+    chownSync(world.root, owner.uid, owner.gid)
+  }
+  const environment = owner && { DSC_RECORD: join(world.root, 'record.db') }
   const socket = join(kubelet, 'plugins/dsc.io/csi.sock')
   const start = async () => {
-    const agent = world.start(['agent', '--csi'])
+    const agent = world.start(['agent', '--csi'], environment && { environment })
     const [said] = await Promise.race([
       once(agent.process.stdout!, 'data'),
       agent.finished.then(({ stderr }) => assert.fail(stderr)),
@@ -112,6 +128,26 @@ test('a pod reads its dataset through the plugin, which holds calls and outlives
   assert.deepEqual(leases(), [])
   assert.equal(existsSync(targetOf('flowers')), false)
   assert.deepEqual(readdirSync(join(kubelet, 'plugins/dsc.io/volumes')), [])
+})
+
+test('the agent of a cache of another user is that user, and a process beside it mounts as root', {
+  skip: skip || findObstacle(),
+}, async (context) => {
+  const { start, publish, targetOf } = await makeNode(context, ADA)
+  const { agent, client } = await start()
+  const statusOf = (pid: number | string) => readFileSync(`/proc/${pid}/status`, 'utf8')
+  assert.match(statusOf(agent.process.pid!), new RegExp(`^Uid:(\\t${ADA.uid}){4}$`, 'm'))
+  const [mounter] = readFileSync(
+    `/proc/${agent.process.pid}/task/${agent.process.pid}/children`,
+    'utf8',
+  ).split(' ')
+  assert.match(statusOf(mounter!), /^Uid:(\t0){4}$/m)
+  await client.call('Node', 'NodePublishVolume', publish('flowers'))
+  assert.equal(readFileSync(join(targetOf('flowers'), 'a.bin')).length, 10)
+  await client.call('Node', 'NodeUnpublishVolume', { volumeId: 'x', targetPath: targetOf('flowers') })
+  assert.equal(existsSync(targetOf('flowers')), false)
+  process.kill(Number(mounter), 'SIGKILL')
+  await agent.finished // nobody could be given a volume
 })
 
 test('csi-sanity finds nothing wrong', {

@@ -1,0 +1,123 @@
+import type { Duplex } from 'node:stream'
+import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
+import { listenForLines, sendLine } from '../../frames/lines.js'
+import { type MountEntry, readMountTable } from '../../platform/mount-table.js'
+import type { Mounter } from './mounter.js'
+
+/** What the agent tells the mounter, one at a time or several at once. */
+type Order =
+  | { readonly id: number; readonly verb: 'mount'; readonly source: string; readonly target: string }
+  | { readonly id: number; readonly verb: 'unmount'; readonly target: string }
+
+/** What the mounter sends unasked, once it takes orders. */
+const READY = 0
+
+/** What the mounter answers: done, unless there is a failure. */
+interface Done {
+  readonly id: number
+  readonly error?: KnownFailure
+}
+
+/** The mounter's end of the link: carries out orders until the agent is gone. */
+export async function serveMounts(link: Duplex, mounter: Mounter): Promise<void> {
+  const carryOut = async (order: Order) => {
+    try {
+      await (order.verb === 'mount'
+        ? mounter.mount(order.source, order.target)
+        : mounter.unmount(order.target))
+      sendLine(link, { id: order.id } satisfies Done)
+    } catch (error) {
+      sendLine(link, { id: order.id, error: describe(error) } satisfies Done)
+    }
+  }
+  listenForLines(link, {
+    parse: parseOrder,
+    onMessage(order) {
+      carryOut(order)
+      return undefined
+    },
+  })
+  sendLine(link, { id: READY } satisfies Done)
+  await new Promise((resolve) => link.on('close', resolve).on('end', resolve).on('error', resolve))
+}
+
+/** The agent's end of the link. `onGone` is called when the mounter is. */
+export class LinkedMounter implements Mounter {
+  readonly #link: Duplex
+  readonly #waiting = new Map<number, PromiseWithResolvers<void>>()
+  #lastId = READY
+
+  private constructor(link: Duplex, onGone: () => void) {
+    this.#link = link
+    listenForLines(link, {
+      parse: (raw) => raw as Done,
+      onMessage: ({ id, error }) => {
+        const waiting = this.#waiting.get(id)
+        this.#waiting.delete(id)
+        if (error) waiting?.reject(new DscError(error.code, error.message, { hint: error.hint }))
+        else waiting?.resolve()
+        return undefined
+      },
+    })
+    link.on('error', () => {}) // `close` follows
+    link.on('close', () => {
+      for (const { reject } of this.#waiting.values()) reject(mounterGone())
+      onGone()
+    })
+  }
+
+  /** Waits until the mounter takes orders. Rejects with INTERRUPTED if it ends before. */
+  static async open(link: Duplex, onGone: () => void): Promise<LinkedMounter> {
+    const mounter = new LinkedMounter(link, onGone)
+    await mounter.#await(READY)
+    return mounter
+  }
+
+  list(): readonly MountEntry[] {
+    return readMountTable()
+  }
+
+  mount(source: string, target: string): Promise<void> {
+    return this.#order({ verb: 'mount', source, target })
+  }
+
+  unmount(target: string): Promise<void> {
+    return this.#order({ verb: 'unmount', target })
+  }
+
+  #order(order: { readonly verb: Order['verb']; readonly source?: string; readonly target: string }) {
+    this.#lastId += 1
+    const done = this.#await(this.#lastId)
+    sendLine(this.#link, { id: this.#lastId, ...order })
+    return done
+  }
+
+  #await(id: number): Promise<void> {
+    const waiting = Promise.withResolvers<void>()
+    if (this.#link.destroyed) waiting.reject(mounterGone())
+    else this.#waiting.set(id, waiting)
+    return waiting.promise
+  }
+}
+
+function mounterGone(): DscError {
+  return new DscError('INTERRUPTED', 'the process that mounts has ended')
+}
+
+/** Throws for anything but an order: whoever is at the other end may have been taken over. */
+function parseOrder(raw: unknown): Order {
+  const { id, verb, source, target } = (raw ?? {}) as Partial<
+    Record<'id' | 'verb' | 'source' | 'target', unknown>
+  >
+  if (typeof id === 'number' && typeof target === 'string') {
+    if (verb === 'unmount') return { id, verb, target }
+    if (verb === 'mount' && typeof source === 'string') return { id, verb, source, target }
+  }
+  throw new RangeError('expected an order to mount or unmount')
+}
+
+function describe(error: unknown): KnownFailure {
+  if (isDscError(error)) return describeFailure(error)
+  const { message } = error as Error
+  return describeFailure(new DscError('CONFIG_INVALID', message))
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { duplexPair } from 'node:stream'
+import { test } from 'node:test'
+import { DscError } from '../../failure/dsc-error.js'
+import { makeMemoryMounter } from '../../testing/memory-mounter.js'
+import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { BindMounter } from './mounter.js'
+import { LinkedMounter, serveMounts } from './mounter-link.js'
+
+const VOLUME = 'pods/u/volumes/kubernetes.io~csi/data/mount'
+
+test('the mounter mounts copies into volumes of pods, and nothing else anywhere else', async (context) => {
+  const root = await temporaryDirectory(context)
+  const mounter = new BindMounter({ root, kubelet: '/kubelet' })
+  mkdirSync(join(root, 'copies'))
+  symlinkSync('/etc', join(root, 'copies/link'))
+  const refused = { code: 'USAGE', message: /expected a CSI volume of a pod below/ }
+  for (const target of [
+    '/etc',
+    '/kubelet/pods/u/volumes/kubernetes.io~csi/data',
+    '/kubelet/pods/u/volumes/kubernetes.io~empty-dir/data/mount',
+    '/kubelet/pods/u/volumes/kubernetes.io~csi/../mount',
+    '/kubelet/pods/u/volumes/kubernetes.io~csi/data/mount/more',
+    `/kubelet2/${VOLUME}`,
+  ]) {
+    await assert.rejects(mounter.mount(join(root, 'copies'), target), refused, target)
+    await assert.rejects(mounter.unmount(target), refused, target)
+  }
+  for (const [source, code] of [
+    ['/etc', 'CACHE_ROOT_INVALID'],
+    [join(root, 'copies/link'), 'CACHE_ROOT_INVALID'],
+    [`${root}/copies/../../etc`, 'CACHE_ROOT_INVALID'],
+    [join(root, 'copies/missing'), 'COPY_NOT_FOUND'],
+  ] as const)
+    await assert.rejects(mounter.mount(source, `/kubelet/${VOLUME}`), { code }, source)
+})
+
+test('orders and failures cross the link, and an end of either side ends what waits', async () => {
+  const [here, there] = duplexPair()
+  const memory = makeMemoryMounter()
+  const failing = {
+    ...memory,
+    unmount: () => Promise.reject(new DscError('USAGE', 'not there', { hint: 'here' })),
+  }
+  const served = serveMounts(there, failing)
+  let isGone = false
+  const linked = await LinkedMounter.open(here, () => {
+    isGone = true
+  })
+  await Promise.all([linked.mount('/a', '/x'), linked.mount('/b', '/y')])
+  assert.deepEqual(
+    [...memory.mounts],
+    [
+      ['/x', '/a'],
+      ['/y', '/b'],
+    ],
+  )
+  await assert.rejects(linked.unmount('/x'), { code: 'USAGE', message: 'not there', hint: 'here' })
+  here.destroy()
+  await served
+  assert.equal(isGone, true)
+  await assert.rejects(linked.mount('/a', '/x'), { code: 'INTERRUPTED' })
+})
+
+test('what is no order ends the link', async () => {
+  const [here, there] = duplexPair()
+  const served = serveMounts(there, makeMemoryMounter())
+  here.write('{"id":1,"verb":"run","target":"/x"}\n')
+  await served
+  assert.equal(there.destroyed, true)
+})
