@@ -23,7 +23,6 @@ const COMMANDS = {
 }
 
 export const benchmark = {
-  page: 'history.md',
   options: { events: 10_000_000, datasets: 100_000, rounds: 5, at: '' },
   smoke: { events: 2000, datasets: 20, rounds: 1 },
   run(bench) {

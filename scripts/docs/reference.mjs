@@ -18,7 +18,10 @@ const NOTE = '<!-- Written by `npm run docs`: change the program, not this page.
 /** Environment variables that dsc and its scripts read or set. */
 const VARIABLES = [
   [['DSC_CONFIG'], 'the configuration file'],
-  [['DSC_NODE', 'DSC_CACHE_ROOT', 'DSC_RECORD'], 'override `node`, `cache.root` and `record`'],
+  [
+    ['DSC_NODE', 'DSC_CACHE_ROOT', 'DSC_RECORD', 'DSC_ADVERTISE'],
+    'override `node`, `cache.root`, `record` and `agent.advertise`',
+  ],
   [['DSC_LOG'], '`verbose` or `debug`, as the options'],
   [['DSC_RETRY_FOR'], 'how long dsc retries a source that is away (5m)'],
   [['DSC_THEME'], '`terminal`, `dark`, `light` or `contrast`: colors of the live screen'],
@@ -53,7 +56,7 @@ async function writeCommands() {
   const common = program.options.filter(({ long }) => long !== '--version')
   return [
     `${NOTE}# Commands\n`,
-    'What `--help` prints. Every command also takes:\n',
+    'What `dsc help <command>` prints, without its examples. Every command also takes:\n',
     ...common.map(({ flags, description }) => `- \`${flags}\`: ${description}`),
     '',
     ...program.commands
@@ -65,57 +68,68 @@ async function writeCommands() {
 /** A command, then the commands inside it. Options that three of these share are told once, before them. */
 function writeGroup(command, common) {
   const inner = command.commands.filter((one) => one.name() !== 'help')
-  const uses = Map.groupBy(
-    inner.flatMap(({ options }) => options.filter((option) => !option.hidden)),
-    ({ flags, description }) => `${flags}\n${description}`,
-  )
+  const uses = Map.groupBy(inner.flatMap(visibleOptions), describe)
   const shared = [...uses.values()].filter(({ length }) => length >= 3).map(([option]) => option)
-  const told = new Set([...common, ...shared.map(({ long }) => long)])
+  const told = new Set(shared.map(describe))
+  const isNew = (option) => !common.has(option.long)
   return [
-    ...writeCommand(`dsc ${command.name()}`, command, common),
+    writeCommand(`dsc ${command.name()}`, command, visibleOptions(command).filter(isNew)),
     ...(shared.length > 0
-      ? [`Options that several of its commands take:\n\n\`\`\`\n${formatOptions(command, shared)}\n\`\`\`\n`]
+      ? [`Several of its commands take:\n\n\`\`\`\n${formatItems(command, shared).join('\n')}\n\`\`\`\n`]
       : []),
-    ...inner.flatMap((one) =>
-      writeCommand(
-        `dsc ${command.name()} ${one.name()}`,
-        one,
-        new Set([...told].filter((long) => common.has(long) || isShared(one, long, shared))),
-      ),
-    ),
+    ...inner.map((one) => {
+      const options = visibleOptions(one).filter((option) => isNew(option) && !told.has(describe(option)))
+      return writeCommand(`dsc ${command.name()} ${one.name()}`, one, options)
+    }),
   ]
 }
 
-/** Whether the option of this command is the one that was told for several. */
-function isShared(command, long, shared) {
-  const own = command.options.find((option) => option.long === long)
-  return shared.some(({ flags, description }) => flags === own?.flags && description === own.description)
+function visibleOptions({ options }) {
+  return options.filter((option) => !option.hidden)
 }
 
-function writeCommand(name, command, told) {
-  return [`## ${name}\n\n\`\`\`\n${helpOf(command, told)}\n\`\`\`\n`]
+function describe({ flags, description }) {
+  return `${flags}\n${description}`
 }
 
-/** The help and its examples, at one width and without the options that were told before. */
-function helpOf(command, told) {
+/** What the command does, how it is called, its arguments and options; then what `--help` says besides its examples. */
+function writeCommand(name, command, options) {
+  const usage = command.createHelp().commandUsage(command)
+  // Without `[options]`, which follow: `dsc run <dataset>... -- <command>`.
+  const call = usage.replace(' [options]', '')
+  const told = command.registeredArguments.filter(({ description }) => description !== '')
+  const lines = [...(call === name ? [] : [call]), ...formatItems(command, [...told, ...options])]
+  return [
+    `## ${name}\n`,
+    `${command.description()[0].toUpperCase()}${command.description().slice(1)}.\n`,
+    ...(lines.length > 0 ? [`\`\`\`\n${lines.join('\n')}\n\`\`\`\n`] : []),
+    ...readNotes(command),
+  ].join('\n')
+}
+
+/** What the command adds to its help, but for the examples. */
+function readNotes(command) {
   const written = []
-  command.configureOutput({ writeOut: (text) => written.push(text), getOutHelpWidth: () => WIDTH })
-  command.configureHelp({
-    ...command.configureHelp(),
-    visibleCommands: ({ commands }) => commands.filter((one) => one.name() !== 'help'),
-    visibleOptions: ({ options }) => options.filter((option) => !option.hidden && !told.has(option.long)),
-  })
+  command.configureOutput({ writeOut: (text) => written.push(text), writeErr: () => {} })
+  command.configureHelp({ ...command.configureHelp(), formatHelp: () => '' })
   command.outputHelp()
-  return written.join('').trimEnd()
+  const notes = written
+    .join('')
+    .replace(/\nExamples?:\n[\s\S]*/, '')
+    .trim()
+  return notes === '' ? [] : [`${notes.replaceAll('<', '\\<')}\n`]
 }
 
-function formatOptions(command, options) {
+function formatItems(command, items) {
   const help = command.createHelp()
   help.helpWidth = WIDTH
-  const width = Math.max(...options.map((option) => help.optionTerm(option).length))
-  return options
-    .map((option) => help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help))
-    .join('\n')
+  const named = items.map((item) =>
+    'flags' in item
+      ? { term: help.optionTerm(item), text: help.optionDescription(item) }
+      : { term: `<${item.name()}>`, text: help.argumentDescription(item) },
+  )
+  const width = Math.max(0, ...named.map(({ term }) => term.length))
+  return named.map(({ term, text }) => help.formatItem(term, width, text, help))
 }
 
 function writeConfiguration() {

@@ -15,17 +15,17 @@ interface Verb {
 const VERBS: readonly Verb[] = [
   {
     name: 'init',
-    summary: 'write a commented dsc.yaml with values that suit this machine',
+    summary: 'write a commented dsc.yaml for this machine',
     load: async () => (await import('./commands/init.js')).initCommand,
   },
   {
     name: 'prepare',
-    summary: 'stage a dataset on this node unless it is there, and print its path',
+    summary: 'download a dataset if needed, lease it, print its path',
     load: async () => (await import('./commands/prepare.js')).prepareCommand,
   },
   {
     name: 'run',
-    summary: 'prepare datasets, run a command with their paths, release them when it ends',
+    summary: 'prepare datasets, run a command, release them when it exits',
     load: async () => (await import('./commands/run.js')).runCommand,
   },
   {
@@ -35,12 +35,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'dataset',
-    summary: 'name sources, so that jobs can ask for them',
+    summary: 'add, list and remove dataset names',
     load: async () => (await import('./commands/dataset.js')).datasetCommand,
   },
   {
     name: 'lock',
-    summary: 'never evict the copies of a dataset on this node',
+    summary: 'never evict a dataset on this node',
     load: async () => (await import('./commands/lock.js')).lockCommand,
   },
   {
@@ -50,7 +50,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'evict',
-    summary: 'delete idle, unlocked copies on this node',
+    summary: 'delete idle copies on this node',
     load: async () => (await import('./commands/evict.js')).evictCommand,
   },
   {
@@ -65,7 +65,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'repair',
-    summary: 'fetch again the stripes of a dataset that are missing on their nodes',
+    summary: 'download the lost stripes of a dataset again',
     load: async () => (await import('./commands/repair.js')).repairCommand,
   },
   {
@@ -75,17 +75,17 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'agent',
-    summary: 'serve the copies of this node to other nodes, until stopped',
+    summary: 'share copies with other nodes and S3 clients',
     load: async () => (await import('./commands/agent.js')).agentCommand,
   },
   {
     name: 'gateway',
-    summary: 'give S3 clients a key to read through the agents',
+    summary: 'make keys for S3 clients of the agents',
     load: async () => (await import('./commands/gateway.js')).gatewayCommand,
   },
   {
     name: 'hint',
-    summary: 'say which nodes have a dataset, so that a scheduler can prefer them',
+    summary: 'list nodes that have a dataset',
     load: async () => (await import('./commands/hint.js')).hintCommand,
   },
   {
@@ -95,27 +95,27 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'config',
-    summary: 'show every effective setting and where it came from',
+    summary: 'show every setting, and where it comes from',
     load: async () => (await import('./commands/config.js')).configCommand,
   },
   {
     name: 'doctor',
-    summary: 'check this machine, the configuration, the record and access to the sources',
+    summary: 'check this machine, its configuration and its sources',
     load: async () => (await import('./commands/doctor.js')).doctorCommand,
   },
   {
     name: 'bench',
-    summary: "measure this node's disk, store and record for a minute, and say which one is slow",
+    summary: 'measure disk, source and record, and name the slow one',
     load: async () => (await import('./commands/bench.js')).benchCommand,
   },
   {
     name: 'self',
-    summary: 'say what this dsc is, and where it runs from',
+    summary: 'show version and install location',
     load: async () => (await import('./commands/self.js')).selfCommand,
   },
   {
     name: 'completion',
-    summary: 'print the completion script for a shell',
+    summary: 'print a completion script',
     load: async () => {
       const { completionCommand } = await import('./commands/completion.js')
       return (context) => completionCommand(context, () => loadProgram(context))
@@ -138,7 +138,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'report',
-    summary: 'sum up what staging saved, who waited for what, and what is worth changing',
+    summary: 'show what the cache saved, who waited, and what to change',
     load: async () => (await import('./commands/report.js')).reportCommand,
   },
   {
@@ -153,12 +153,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'exchange',
-    summary: 'plan, measure and run the exchange of gradients between ranks',
+    summary: 'exchange gradients between ranks (experimental)',
     load: async () => (await import('./commands/exchange.js')).exchangeCommand,
   },
   {
     name: 'feed',
-    summary: 'feed shuffled samples from node disks to training processes',
+    summary: 'feed shuffled samples to PyTorch',
     load: async () => (await import('./commands/feed.js')).feedCommand,
   },
   {
@@ -281,10 +281,10 @@ function withGlobalOptions(command: Command): Command {
   command
     .option('--config <file>', 'configuration file (default: the nearest dsc.yaml)')
     .option('--json', 'print the result as JSON')
-    .option('-q, --quiet', 'no progress and no notes on stderr')
-    .option('--verbose', 'say on stderr what is asked of whom, what is tried again, and how long it takes')
-    .option('--debug', 'as --verbose, and every statement of SQL')
-    .option('--log-file <file>', 'say it there instead of on stderr')
+    .option('-q, --quiet', 'print only errors on stderr')
+    .option('--verbose', 'log requests, retries and timings to stderr')
+    .option('--debug', 'as --verbose, and every SQL statement')
+    .option('--log-file <file>', 'write log, notes and errors to this file')
     .exitOverride()
     .configureHelp({ optionDescription: describeOption })
     .configureOutput({ outputError: () => {}, writeOut: (text) => writeAll('stdout', text) })

@@ -40,26 +40,22 @@ const shares = z
 
 const cache = z
   .strictObject({
-    root: text('a folder')
-      .describe('Folder that holds the copies. Default: $XDG_CACHE_HOME/dsc. Relative to this file.')
-      .optional(),
-    maxDatasets: integer(1, 1_000_000).describe('Most copies on this node. Default: no limit.').optional(),
+    root: text('a folder').describe('Folder of the copies. Default: $XDG_CACHE_HOME/dsc.').optional(),
+    maxDatasets: integer(1, 1_000_000).describe('Most copies at once. Default: no limit.').optional(),
     maxPercent: percent
       .describe(
-        'Most that copies may take of the file system that holds root, in percent. Default: 80 if neither maxDatasets nor minFree is set, else no limit.',
+        'Part of the file system that copies may use, in percent. Default: 80 if maxDatasets and minFree are not set, otherwise no limit.',
       )
       .optional(),
-    minFree: byteSize
-      .describe('Free space that a download must leave on the file system, bytes (50GiB). Default: 0.')
-      .optional(),
+    minFree: byteSize.describe('Space that downloads leave free (50GiB). Default: 0.').optional(),
     lowWaterPercent: percent
       .describe(
-        '`dsc cleanup` deletes idle copies until at most this share of the file system is taken by copies. Default: maxPercent.',
+        '`dsc cleanup` evicts idle copies until copies use at most this part. For tuning. Default: maxPercent.',
       )
       .optional(),
     shares: shares
       .describe(
-        'What is guaranteed to users, groups, Slurm accounts and namespaces of what copies may take here, in percent: {group:vision: 50, user:alice: 20}. What one leaves unused, others may borrow. Default: none.',
+        'Guaranteed parts of the quota, in percent: {group:vision: 50, user:ada: 20, account:nlp: 10, namespace:team-a: 20}. Default: none.',
       )
       .optional(),
   })
@@ -98,27 +94,25 @@ const dataset = z.strictObject(
       .describe(`${SOURCE_EXAMPLES}, or a folder relative to this file (./photos).`),
     endpoint: z
       .url({ protocol: /^https?$/, error: 'a URL such as http://127.0.0.1:9000' })
-      .describe('S3 endpoint, or URL of a hub. Default: AWS; HF_ENDPOINT, else https://huggingface.co.')
+      .describe('S3 server or hub. Default: AWS; HF_ENDPOINT or https://huggingface.co.')
       .optional(),
     region: text('a region such as us-east-1')
-      .describe('Default: from the AWS configuration files or environment.')
+      .describe('S3 region. Default: as the AWS CLI finds it.')
       .optional(),
-    pathStyle: flag.describe('Put the bucket into the path of URLs. Default: false.').optional(),
+    pathStyle: flag.describe('Put the bucket in the path of URLs. Default: false.').optional(),
     anonymous: flag.describe('Send no credentials. Default: false.').optional(),
     requesterPays: flag.describe('Agree to pay for requests. Default: false.').optional(),
-    profile: text('the name of an AWS profile')
-      .describe('Profile of the AWS configuration files.')
-      .optional(),
-    include: globs.describe('Globs over keys below the prefix. Default: every object.'),
-    exclude: globs.describe('Globs over keys to leave out; these win over include. Default: none.'),
+    profile: text('the name of an AWS profile').describe('AWS profile.').optional(),
+    include: globs.describe('Globs of files to take. Default: all.'),
+    exclude: globs.describe('Globs of files to leave out; wins over include. Default: none.'),
     format: z
       .enum(FORMAT_NAMES, { error: `one of ${FORMAT_NAMES.join(', ')}` })
-      .describe('How feeds find samples in the files. Default: by what most bytes of a folder are.')
+      .describe('Format for feeds. Default: the format of most bytes.')
       .optional(),
     columns: z
       .array(text('the name of a column'), { error: 'a list of columns such as [image, label]' })
       .min(1, { error: 'a list of columns such as [image, label]' })
-      .describe('Columns of rows that feeds read, in this order. Default: all.')
+      .describe('Columns that feeds read, in this order. Default: all.')
       .optional(),
     namespaces,
   },
@@ -136,32 +130,30 @@ const admin = { error: 'user:name or group:name' }
 const agent = z.strictObject({
   listen: text('host:port such as 127.0.0.1:7070')
     .transform(parsedWith(parseHostPort))
-    .describe('Where `dsc agent` listens, host:port. Default: 127.0.0.1:7070.')
+    .describe('Address that `dsc agent` listens on. Default: 127.0.0.1:7070.')
     .optional(),
   tokenFile: text('a file')
-    .describe(
-      'File that holds the token shared by all agents; needed to listen beyond loopback. Default: none.',
-    )
+    .describe('File with the token of all agents; required beyond loopback. Default: none.')
     .optional(),
   advertise: z
     .url({ protocol: /^https?$/, error: 'a URL such as http://gpu-07:7070' })
-    .describe('URL that other nodes reach this agent at. Default: from listen, or the host name.')
+    .describe('URL of this agent for other nodes. Default: from listen, or the host name.')
     .optional(),
   tls: z
     .strictObject({
       certFile: text('a file').describe('Certificate of this agent, PEM.'),
       keyFile: text('a file').describe('Its private key, PEM.'),
-      caFile: text('a file').describe('Certificates that sign those of all agents, PEM.').optional(),
+      caFile: text('a file').describe('Certificates of the authority of all agents, PEM.').optional(),
     })
-    .describe('Encrypts what agents send each other. Default: none.')
+    .describe('Encrypts traffic between agents. Default: none.')
     .optional(),
   forgetNodesAfter: duration
-    .describe('Copies of a node that nobody has heard of for so long leave the record (30d). Default: never.')
+    .describe('Forgets nodes that were silent for this long (30d). Default: never.')
     .optional(),
   page: z
     .enum(['here', 'everywhere'], { error: 'here or everywhere' })
     .describe(
-      'Who may look at the page that the agent serves: whoever is on this machine (here), or other machines, too (everywhere). Either needs the token or a link of `dsc agent link` where there is a tokenFile. Default: here.',
+      'Machines that may open the page: this one (here) or all (everywhere). With a tokenFile, it needs the token or a link of `dsc agent link`. Default: here.',
     )
     .optional(),
   door: text('a Unix socket such as /run/dsc/dsc.sock, or none')
@@ -181,14 +173,12 @@ const agent = z.strictObject({
     .strictObject({
       listen: text('host:port such as 127.0.0.1:9300')
         .transform(parsedWith(parseHostPort))
-        .describe('Where the agent answers S3 clients, host:port.'),
-      keep: duration
-        .describe('How long a copy is held after it was last read through the gateway. Default: 30m.')
-        .optional(),
+        .describe('Address for S3 clients.'),
+      keep: duration.describe('Time that a copy is kept after a client read it. Default: 30m.').optional(),
       ranges: z
         .enum(['proven', 'unproven'], { error: 'proven or unproven' })
         .describe(
-          'When a range of a large object that is still arriving is answered: once its bytes are proven (proven), which is with the whole object where the store has one checksum for it, or as soon as they are written (unproven). Default: proven.',
+          'Answer a range of an object that is being downloaded when it is verified (proven), often with the whole object, or when it is written (unproven). For tuning. Default: proven.',
         )
         .optional(),
       names: z
@@ -198,7 +188,7 @@ const agent = z.strictObject({
           }),
         )
         .describe(
-          'Host names under which S3 clients reach it, beside localhost, addresses and the name of the machine; as a URL where they speak with a proxy that encrypts (https://data.example). Requests for other names are refused.',
+          'More host names of the gateway; URLs for a proxy that encrypts (https://data.example). Requests for other names are refused.',
         )
         .optional(),
       users: z
@@ -206,40 +196,34 @@ const agent = z.strictObject({
           error: 'all, or a list of user ids such as [1000, 1001]',
         })
         .describe(
-          'Local users whose unsigned requests over loopback are answered: all, or user ids. Default: the user of the agent, and root.',
+          'Users who need no key over loopback: all, or user ids. Default: the user of the agent, and root.',
         )
         .optional(),
     })
-    .describe('A read-only S3 endpoint over the copies of this node. Default: none.')
+    .describe('A read-only S3 endpoint for the copies of this node. Default: none.')
     .optional(),
   csi,
 })
 
 const stage = z.strictObject({
   concurrency: integer(1, 1024)
-    .describe('Most requests in flight for one download. Found while it runs, up to this. Default: 64.')
+    .describe('Most requests at once for one download. For tuning. Default: 64.')
     .optional(),
   stallTimeout: waited
-    .describe('A part that brings no bytes for so long is asked for again (30s). Default: 30s.')
+    .describe('Retries a request that brings no bytes for this long. For tuning. Default: 30s.')
     .optional(),
   maxRequests: integer(1, 1_000_000)
-    .describe(
-      'Most requests in flight on this node, shared by everything that is being staged on it. Default: no limit.',
-    )
+    .describe('Most requests at once on this node, shared by its downloads. Default: no limit.')
     .optional(),
   bandwidthLimit: byteRate
-    .describe(
-      'Most that this node takes, shared by everything that is being staged on it (500MB/s, 4Gbit/s). Default: no limit.',
-    )
+    .describe('Bandwidth of this node, shared by its downloads (500MB/s, 4Gbit/s). Default: no limit.')
     .optional(),
 })
 
 const cluster = z.strictObject({
   trustNodes: z
     .boolean({ error: 'true or false' })
-    .describe(
-      'Whether bytes with a digest that another node has verified need no checksum of the source. Default: false.',
-    )
+    .describe('Trust the digest of another node instead of the checksum of the source. Default: false.')
     .optional(),
 })
 
@@ -249,22 +233,20 @@ export const fileSchema = z
     {
       record: text('sqlite:///file, postgres://user@host/database or a file')
         .describe(
-          'Where the record lives: sqlite:///file, postgres://user@host/database, or a file relative to this file. Default: record.db in cache.root, or $XDG_STATE_HOME/dsc/record.db where cache.root is not set either.',
+          'sqlite:///file, postgres://user@host/database, or a file. Default: record.db in cache.root, or $XDG_STATE_HOME/dsc/record.db without cache.root.',
         )
         .optional(),
       node: text('the name of this node, in quotes if it is a number')
         .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, { error: "a name of letters, digits, '.', '_' and '-'" })
         .describe('Name of this node in the record. Default: the host name.')
         .optional(),
-      cache: cache.describe('The copies on this node and the policy that bounds them.').optional(),
-      datasets: datasets.describe('Datasets by name; more can be added with `dsc dataset add`.').optional(),
-      agent: agent.describe('The daemon that serves copies and samples to other nodes.').optional(),
+      cache: cache.describe('The copies on this node, and their limits.').optional(),
+      datasets: datasets.describe('Datasets by name; `dsc dataset add` adds more.').optional(),
+      agent: agent.describe('The process that serves copies to other nodes.').optional(),
       cluster: cluster.describe('What nodes take from each other.').optional(),
       stage: stage.describe('How downloads behave.').optional(),
       history: duration
-        .describe(
-          'How long `dsc history` and `dsc why` can look back; `dsc cleanup` forgets what is older, of all nodes. Default: 92d.',
-        )
+        .describe('How far `dsc history`, `dsc why` and `dsc report` look back. Default: 92d.')
         .optional(),
     },
     { error: 'a mapping of keys to values' },

@@ -6,20 +6,20 @@ import { redactText } from './redact.js'
  * may succeed later without any changes.
  */
 export const FAILURES = {
-  USAGE: { exitCode: 2, httpStatus: 400, isRetryable: false, meaning: 'unusable arguments' },
+  USAGE: { exitCode: 2, httpStatus: 400, isRetryable: false, meaning: 'wrong arguments' },
   PLAN_INFEASIBLE: {
     exitCode: 3,
     httpStatus: 422,
     isRetryable: false,
-    meaning: 'no plan satisfies the budget',
+    meaning: 'no plan fits the budget',
   },
   CONFIG_INVALID: { exitCode: 4, httpStatus: 400, isRetryable: false, meaning: 'the configuration is wrong' },
-  DATASET_UNKNOWN: { exitCode: 5, httpStatus: 404, isRetryable: false, meaning: 'no such dataset' },
+  DATASET_UNKNOWN: { exitCode: 5, httpStatus: 404, isRetryable: false, meaning: 'unknown dataset' },
   COPY_NOT_FOUND: {
     exitCode: 6,
     httpStatus: 404,
     isRetryable: false,
-    meaning: 'the dataset has no copy here',
+    meaning: 'no copy on this node',
   },
   RECORD_UNAVAILABLE: {
     exitCode: 7,
@@ -27,12 +27,17 @@ export const FAILURES = {
     isRetryable: true,
     meaning: 'the record cannot be opened',
   },
-  RECORD_NEWER: { exitCode: 8, httpStatus: 500, isRetryable: false, meaning: 'a newer dsc wrote the record' },
+  RECORD_NEWER: {
+    exitCode: 8,
+    httpStatus: 500,
+    isRetryable: false,
+    meaning: 'a newer dsc changed the record',
+  },
   RECORD_ON_NETWORK_FS: {
     exitCode: 9,
     httpStatus: 500,
     isRetryable: false,
-    meaning: 'a SQLite record on a network file system',
+    meaning: 'SQLite on a network file system',
   },
   SOURCE_NOT_FOUND: {
     exitCode: 10,
@@ -50,7 +55,7 @@ export const FAILURES = {
     exitCode: 12,
     httpStatus: 507,
     isRetryable: false,
-    meaning: 'the policy has no room for it',
+    meaning: 'the limits leave no room',
   },
   DISK_FULL: { exitCode: 13, httpStatus: 507, isRetryable: false, meaning: 'the file system is full' },
   SOURCE_DENIED: { exitCode: 14, httpStatus: 403, isRetryable: false, meaning: 'the source refuses access' },
@@ -64,21 +69,21 @@ export const FAILURES = {
     exitCode: 16,
     httpStatus: 409,
     isRetryable: true,
-    meaning: 'an object changed while it was read',
+    meaning: 'an object changed during the download',
   },
   SOURCE_EMPTY: { exitCode: 17, httpStatus: 404, isRetryable: false, meaning: 'the source has no objects' },
   KEY_UNSAFE: {
     exitCode: 18,
     httpStatus: 422,
     isRetryable: false,
-    meaning: 'an object key cannot become a path',
+    meaning: 'a key cannot be a path',
   },
   COPY_IN_USE: { exitCode: 19, httpStatus: 409, isRetryable: false, meaning: 'the copy is leased or locked' },
   COPY_DAMAGED: {
     exitCode: 20,
     httpStatus: 500,
     isRetryable: false,
-    meaning: 'files differ from the manifest',
+    meaning: 'files are damaged',
   },
   STAGING_ELSEWHERE: {
     exitCode: 21,
@@ -90,7 +95,7 @@ export const FAILURES = {
     exitCode: 22,
     httpStatus: 503,
     isRetryable: true,
-    meaning: 'the source asks to slow down',
+    meaning: 'the source limits requests',
   },
   SOURCE_STALLED: { exitCode: 23, httpStatus: 504, isRetryable: true, meaning: 'the source sends no bytes' },
   SOURCE_TRUNCATED: {
@@ -112,7 +117,7 @@ export const FAILURES = {
     meaning: 'a check of `dsc doctor` failed',
   },
   LEASE_NOT_FOUND: { exitCode: 27, httpStatus: 404, isRetryable: false, meaning: 'no such lease' },
-  CONFIRMATION_REQUIRED: { exitCode: 28, httpStatus: 409, isRetryable: false, meaning: 'add --yes to go on' },
+  CONFIRMATION_REQUIRED: { exitCode: 28, httpStatus: 409, isRetryable: false, meaning: '--yes is required' },
   DATASET_IN_USE: {
     exitCode: 29,
     httpStatus: 409,
@@ -123,7 +128,7 @@ export const FAILURES = {
     exitCode: 30,
     httpStatus: 410,
     isRetryable: false,
-    meaning: 'what a job used cannot be had again here',
+    meaning: 'data that a job used is gone',
   },
   SYSTEM_LIMIT: {
     exitCode: 31,
@@ -143,7 +148,7 @@ export const FAILURES = {
     exitCode: 50,
     httpStatus: 409,
     isRetryable: false,
-    meaning: 'a saved position belongs to other data or another order',
+    meaning: 'a state belongs to other data or another order',
   },
   FEED_MEMORY: {
     exitCode: 51,
@@ -155,7 +160,7 @@ export const FAILURES = {
     exitCode: 52,
     httpStatus: 400,
     isRetryable: false,
-    meaning: 'a client or a storage node does not fit this feed',
+    meaning: 'client and feed do not match',
   },
   FEED_SAMPLE_LOST: {
     exitCode: 53,

@@ -16,13 +16,7 @@ export interface DocumentBlock {
 
 /** The README and every page of docs/, except generated benchmark reports. */
 export function listDocuments(root: string): readonly string[] {
-  return [
-    'README.md',
-    'CONTRIBUTING.md',
-    'src/README.md',
-    'src/ARCHITECTURE.md',
-    ...globSync('docs/**/*.md', { cwd: root }),
-  ]
+  return ['README.md', 'CONTRIBUTING.md', 'src/README.md', ...globSync('docs/**/*.md', { cwd: root })]
     .filter((path) => globSync(path, { cwd: root }).length > 0 && !path.startsWith('docs/benchmarks/'))
     .sort()
 }

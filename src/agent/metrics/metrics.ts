@@ -16,42 +16,36 @@ export interface Metrics {
 
 /** Every series that an agent exports, with its type and meaning. */
 export const AGENT_METRICS = {
-  dsc_build_info: ['gauge', '1; which dsc and which Node.js run, and as which node'],
+  dsc_build_info: ['gauge', '1, with the versions of dsc and Node, and the node'],
   dsc_sent_bytes_total: ['counter', 'bytes sent to other nodes, by dataset'],
   dsc_gateway_requests_total: ['counter', 'requests of S3 clients, by operation and status'],
-  dsc_gateway_sent_bytes_total: [
-    'counter',
-    'bytes sent to S3 clients: from ready or arriving copies, or passed from the origin',
-  ],
+  dsc_gateway_sent_bytes_total: ['counter', 'bytes sent to S3 clients, by origin'],
   dsc_requests_total: ['counter', 'requests, by route and status'],
-  dsc_staged_bytes_total: ['counter', 'bytes staged on this node, by where they came from'],
+  dsc_staged_bytes_total: ['counter', 'bytes downloaded to this node, by origin'],
   dsc_staged_total: ['counter', 'datasets staged on this node'],
-  dsc_hits_total: ['counter', 'times a task found its dataset ready, by dataset'],
-  dsc_uses_total: ['counter', 'uses of datasets, by whether they were ready: hit or wait'],
+  dsc_hits_total: ['counter', 'uses that found their dataset ready, by dataset'],
+  dsc_uses_total: ['counter', 'uses, by hit or wait'],
   dsc_dataset_wait_seconds: [
     'histogram',
-    'how long a task waited for a dataset, 0 for one that was ready, by dataset; the 100 that were used last',
+    'wait of a task for a dataset (0: ready), by dataset; the last 100',
   ],
-  dsc_job_wait_seconds: [
-    'histogram',
-    'how long a task waited for a dataset, by task; the 100 that asked last',
-  ],
-  dsc_wait_seconds_total: ['counter', 'seconds that tasks waited for a staging, by task'],
+  dsc_job_wait_seconds: ['histogram', 'wait of a task for a dataset, by task; the last 100'],
+  dsc_wait_seconds_total: ['counter', 'seconds that tasks waited, by task'],
   dsc_evictions_total: ['counter', 'copies evicted, by reason'],
-  dsc_refusals_total: ['counter', 'stagings that the policy refused, by the first limit in the way'],
+  dsc_refusals_total: ['counter', 'refused downloads, by limit'],
   dsc_leases: ['gauge', 'live leases, by purpose'],
   dsc_copies: ['gauge', 'copies, by state'],
-  dsc_arriving_readers: ['gauge', 'readers of copies that are being staged, by dataset'],
-  dsc_arriving_waits: ['gauge', 'objects that those readers wait for, by dataset'],
-  dsc_charged_bytes: ['gauge', 'bytes charged to the policy'],
-  dsc_quota_bytes: ['gauge', 'bytes that the policy allows'],
-  dsc_disk_bytes: ['gauge', 'the file system of the cache: capacity and free bytes'],
+  dsc_arriving_readers: ['gauge', 'readers of copies that are being downloaded, by dataset'],
+  dsc_arriving_waits: ['gauge', 'objects that these readers wait for, by dataset'],
+  dsc_charged_bytes: ['gauge', 'bytes that copies use'],
+  dsc_quota_bytes: ['gauge', 'bytes that copies may use'],
+  dsc_disk_bytes: ['gauge', 'file system of the cache: capacity and free bytes'],
   dsc_certificate_expiry_timestamp_seconds: [
     'gauge',
-    'when the certificate of agent.tls ends, seconds since 1970',
+    'end of the certificate of agent.tls, in seconds since 1970',
   ],
   dsc_connections: ['gauge', 'open connections'],
-  dsc_sent_bytes_per_second: ['gauge', 'bytes sent per second, since the metrics were last asked for'],
+  dsc_sent_bytes_per_second: ['gauge', 'bytes sent per second since the last scrape'],
 } as const satisfies Record<string, readonly ['counter' | 'gauge' | 'histogram', string]>
 
 /** Maximum number of series per metric; more would mean a label with too many values. */

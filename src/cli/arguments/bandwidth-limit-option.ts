@@ -7,7 +7,7 @@ import { argument } from './parse-argument.js'
 export function bandwidthLimitOption(): Option {
   return new Option(
     '--bandwidth-limit <rate>',
-    'most that the node may take, for example 200MiB/s or 1Gbit/s; shared with what else is being staged on it',
+    'limit all downloads of this node, for example 200MiB/s',
   ).argParser(argument(parseByteRate))
 }
 

@@ -3,7 +3,9 @@ import { parseLeaseTime } from '../../model/lease.js'
 import { argument } from './parse-argument.js'
 
 /** `--task`: the holder of the lease, instead of the calling process, Slurm job or pod. */
-export function taskOption(description = 'hold the lease for this task until --ttl or dsc release'): Option {
+export function taskOption(
+  description = 'hold the lease for this task, until --ttl or `dsc release`',
+): Option {
   return new Option('--task <task>', description)
 }
 
@@ -11,6 +13,6 @@ export function taskOption(description = 'hold the lease for this task until --t
 export function ttlOption(): Option {
   return new Option(
     '--ttl <duration>',
-    'how long a lease of --task lives, for example 90m or 7d, at most 30d (default: 24h)',
+    'end the lease of --task after this time (default: 24h, at most 30d)',
   ).argParser(argument(parseLeaseTime))
 }

@@ -23,18 +23,16 @@ interface AdoptOptions {
 /** `dsc adopt`: turns folders that were on disk before dsc into copies in the record. */
 export function adoptCommand(context: CliContext): Command {
   return new Command('adopt')
-    .description(
-      'put folders that are on disk already into the record, where they lie; or take what is in a Hugging Face cache',
-    )
-    .argument('<folders...>', "folders, or quoted globs that name some: '/nvme/old/*'")
+    .description('take over folders that are on disk, or a Hugging Face cache')
+    .argument('<folders...>', "folders, or quoted globs such as '/nvme/old/*'")
     .option('--name <dataset>', "name of the dataset (default: the folder's)")
-    .option('--source <url>', 'where the same files can be had again; they are compared with it')
-    .option('--endpoint <url>', 'S3 endpoint of --source, where it is not AWS', argument(parseEndpoint))
-    .option('--path-style', 'the bucket stands in the path of --endpoint')
-    .option('--dry-run', 'list the folders that would be adopted')
+    .option('--source <url>', 'source of the same files; dsc compares them with it')
+    .option('--endpoint <url>', 'S3 server of --source (default: AWS)', argument(parseEndpoint))
+    .option('--path-style', 'put the bucket in the path of --endpoint')
+    .option('--dry-run', 'list the folders')
     .addHelpText(
       'after',
-      "\nNothing is moved or changed. Without --source the copy is locked: nobody could fetch it again.\nOf a cache of the Hugging Face libraries each repository is staged as its hf:// source, at the commits that the\ncache has: what the hub lists for them is copied from there where it is whole, and fetched where it is not.\n\nExamples:\n  dsc adopt /nvme/imagenet\n  dsc adopt ~/.cache/huggingface/hub\n  dsc adopt '/nvme/old/*' --dry-run\n  dsc adopt /nvme/imagenet --source s3://ml-data/imagenet/",
+      "\ndsc records the folder and moves nothing. Without --source it locks the copy, because it could not download it\nagain. dsc copies a Hugging Face cache, at the commits that it has, and downloads what is missing.\n\nExamples:\n  dsc adopt /nvme/imagenet\n  dsc adopt ~/.cache/huggingface/hub\n  dsc adopt '/nvme/old/*' --dry-run\n  dsc adopt /nvme/imagenet --source s3://ml-data/imagenet/",
     )
     .action(async (patterns: readonly string[], options: AdoptOptions) => {
       const folders = await findFolders(patterns)

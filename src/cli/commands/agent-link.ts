@@ -12,15 +12,11 @@ const DEFAULT_LINK_MS = 8 * 3_600_000
 /** `dsc agent link`: the address of the page of this node's agent, signed if necessary. */
 export function agentLinkCommand(context: CliContext): Command {
   return new Command('link')
-    .description("print a link to the page of this node's agent, good for a while")
-    .option(
-      '--for <duration>',
-      'how long it opens the page, up to 30d (default: 8h)',
-      argument(parseDuration),
-    )
+    .description("print a link to the page of this node's agent")
+    .option('--for <duration>', 'how long it is valid (default: 8h, at most 30d)', argument(parseDuration))
     .addHelpText(
       'after',
-      '\nThe link opens the page and nothing else, on every agent with the same token. Whoever can read agent.tokenFile\ncan make one; it ends by itself, or when its token leaves the file and the agents start anew.\n\nExamples:\n  dsc agent link\n  dsc agent link --for 30m --json | jq -r .url',
+      '\nThe link opens the page and nothing else, on every agent with the same token. To void it, remove the token and\nrestart the agents.\n\nExamples:\n  dsc agent link\n  dsc agent link --for 30m --json | jq -r .url',
     )
     .action(async (options: { for?: number }) => {
       const config = await context.config()

@@ -27,18 +27,18 @@ interface AgentOptions {
 /** `dsc agent`: the background process of a node. */
 export function agentCommand(context: CliContext): Command {
   return new Command('agent')
-    .description('serve the copies of this node to other nodes, until stopped')
+    .description('share copies with other nodes and S3 clients')
     .option(
       '--gateway <host:port>',
-      'answer S3 clients there, too; overrides agent.gateway.listen',
+      'answer S3 clients there (overrides agent.gateway.listen)',
       argument(parseHostPort),
     )
-    .option('--csi', 'mount datasets into the pods of this node, as a CSI driver of Kubernetes (root)')
-    .option('--print-systemd', 'print a systemd service to install')
-    .option('--user <name>', 'with --print-systemd: as whom it runs', 'dsc')
+    .option('--csi', 'mount datasets into pods, as a CSI driver of Kubernetes (root)')
+    .option('--print-systemd', 'print a systemd service')
+    .option('--user <name>', 'with --print-systemd: the user it runs as', 'dsc')
     .addHelpText(
       'after',
-      '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases, ends those of dead holders, and\nanswers /healthz (it lives), /readyz (the record knows it) and /metrics (Prometheus);\n/ is a page that shows the cluster (dsc agent link). Beyond loopback it needs agent.tokenFile.\n\nExamples:\n  dsc agent\n  dsc agent --print-systemd | sudo tee /etc/systemd/system/dsc-agent.service\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
+      '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases and ends those of dead holders.\n/ is the page (dsc agent link); /healthz, /readyz and /metrics are for monitoring. Beyond loopback it needs\nagent.tokenFile.\n\nExamples:\n  dsc agent\n  dsc agent --print-systemd | sudo tee /etc/systemd/system/dsc-agent.service\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
     )
     .addCommand(agentLinkCommand(context))
     .action(async (options: AgentOptions) => {

@@ -11,11 +11,11 @@ import { alignColumns } from '../output/align-columns.js'
 /** `dsc bench`: whether this node's disk, source and record are fast enough, and which one is not. */
 export function benchCommand(context: CliContext): Command {
   return new Command('bench')
-    .description("measure this node's disk, store and record for a minute, and say which one is slow")
-    .argument('[dataset]', 'whose store is read (default: the first dataset in S3, else the first)')
+    .description('measure disk, source and record, and name the slow one')
+    .argument('[dataset]', 'whose source to read (default: the first in S3)')
     .addHelpText(
       'after',
-      '\nIt writes up to 512 MiB below the cache root, where the policy has room for it, and leaves nothing there. Jobs that\nrun meanwhile make it look slower.\n\nExamples:\n  dsc bench\n  dsc bench imagenet --json | jq .slowest',
+      '\nIt takes a minute and writes up to 512 MiB into the cache, then removes them. Running jobs make it look slower.\n\nExamples:\n  dsc bench\n  dsc bench imagenet --json | jq .slowest',
     )
     .action(async (raw: string | undefined) => {
       const dataset = raw === undefined ? await findDataset(context) : await resolveDataset(context, raw)

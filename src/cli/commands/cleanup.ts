@@ -24,16 +24,16 @@ interface CleanUpOptions {
 /** `dsc cleanup`: brings record, disk and limits back in line; for cron, and safe to run beside anything. */
 export function cleanupCommand(context: CliContext): Command {
   return new Command('cleanup')
-    .description('expire dead leases, finish what was interrupted, bring the node under its policy')
-    .option('--dry-run', 'say what would be done and why; change nothing')
+    .description('end dead leases, remove abandoned downloads, enforce limits')
+    .option('--dry-run', 'show what would be done, and why')
     .option(
       '--abandoned-after <duration>',
-      'remove a staging that nobody works on after this time (default: 1h)',
+      'remove abandoned downloads after this time (default: 1h)',
       argument(parseDuration),
     )
-    .option('--resume', 'finish abandoned stagings instead of leaving or removing them')
-    .option('--print-cron', 'print a crontab line to install')
-    .option('--print-systemd', 'print a systemd service and timer to install')
+    .option('--resume', 'finish abandoned downloads instead of removing them')
+    .option('--print-cron', 'print a crontab line')
+    .option('--print-systemd', 'print a systemd service and timer')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc cleanup --dry-run\n  dsc cleanup --print-cron | sudo tee /etc/cron.d/dsc\n  dsc cleanup --abandoned-after 0s',

@@ -14,9 +14,9 @@ const SHELLS = { bash: formatBashCompletion, zsh: formatZshCompletion, fish: for
 /** `dsc completion`: prints the script with which a shell completes `dsc`. `loadProgram` loads every verb. */
 export function completionCommand(context: CliContext, loadProgram: () => Promise<Command>): Command {
   return new Command('completion')
-    .description('print the completion script for a shell')
+    .description('print a completion script')
     .addArgument(new Argument('[shell]', 'the shell').choices(Object.keys(SHELLS)))
-    .addOption(new Option('--list <what>', 'print these, one per line, as the scripts ask').choices(LISTED))
+    .addOption(new Option('--list <what>', 'for the scripts: print these, one per line').choices(LISTED))
     .addHelpText(
       'after',
       '\nExamples:\n  eval "$(dsc completion bash)"      in ~/.bashrc\n  eval "$(dsc completion zsh)"       in ~/.zshrc, after compinit\n  dsc completion fish | source       in ~/.config/fish/config.fish',

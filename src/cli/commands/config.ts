@@ -8,7 +8,7 @@ import { alignColumns } from '../output/align-columns.js'
 /** `dsc config`: every effective value and its origin. */
 export function configCommand(context: CliContext): Command {
   return new Command('config')
-    .description('show every effective setting and where it came from')
+    .description('show every setting, and where it comes from')
     .option('--schema', 'print the JSON Schema of dsc.yaml, for editors')
     .addHelpText(
       'after',

@@ -33,7 +33,7 @@ interface AddOptions {
 /** `dsc dataset add|ls|show|rm`: the names that prepare understands. */
 export function datasetCommand(context: CliContext): Command {
   return new Command('dataset')
-    .description('name sources, so that jobs can ask for them')
+    .description('add, list and remove dataset names')
     .addCommand(addCommand(context))
     .addCommand(listCommand(context))
     .addCommand(showCommand(context))
@@ -46,21 +46,17 @@ export function datasetCommand(context: CliContext): Command {
 
 function addCommand(context: CliContext): Command {
   return new Command('add')
-    .description('add a dataset to the record, or change one that is there')
-    .argument('<name>', 'letters, digits, dot, dash and underscore')
+    .description('add or change a dataset name')
+    .argument('<name>', 'letters, digits, dots, dashes and underscores')
     .argument('<source>', SOURCE_EXAMPLES)
-    .option(
-      '--endpoint <url>',
-      'S3 endpoint where it is not AWS, or hub where it is not huggingface.co',
-      argument(parseEndpoint),
-    )
+    .option('--endpoint <url>', 'S3 server or hub (default: AWS or huggingface.co)', argument(parseEndpoint))
     .option('--region <name>', 'S3 region')
-    .option('--profile <name>', 'profile of the AWS configuration files')
-    .option('--path-style', 'the bucket stands in the path, not in the host name')
+    .option('--profile <name>', 'AWS profile')
+    .option('--path-style', 'put the bucket in the path instead of the host name')
     .option('--anonymous', 'send no credentials')
-    .option('--requester-pays', 'agree to pay for the requests')
-    .option('--include <glob...>', 'take only keys that match (relative to the source)')
-    .option('--exclude <glob...>', 'leave out keys that match; wins over --include')
+    .option('--requester-pays', 'agree to pay for requests')
+    .option('--include <glob...>', 'only files that match, relative to the source')
+    .option('--exclude <glob...>', 'no files that match; wins over --include')
     .addHelpText(
       'after',
       "\nExamples:\n  dsc dataset add flowers s3://ml-data/flowers/\n  dsc dataset add digits s3://train/digits/ --endpoint http://127.0.0.1:9000 --path-style --include '**/*.png'\n  dsc dataset add scans file:///mnt/nfs/scans/\n  dsc dataset add llama hf://org/model@v1.0 --include '*.safetensors' --include '*.json'",
@@ -85,7 +81,7 @@ function addCommand(context: CliContext): Command {
 
 function listCommand(context: CliContext): Command {
   return new Command('ls')
-    .description('list every dataset and where it is declared')
+    .description('list datasets, and where each is declared')
     .addHelpText('after', '\nExamples:\n  dsc dataset ls\n  dsc dataset ls --json')
     .action(async () => {
       const { datasets } = await context.config()
@@ -141,9 +137,9 @@ function showCommand(context: CliContext): Command {
 
 function removeCommand(context: CliContext): Command {
   return new Command('rm')
-    .description('forget a dataset of the record; its source is not touched')
+    .description('forget a dataset name; its source is not touched')
     .argument('<dataset>')
-    .option('--dry-run', 'say what would happen and change nothing')
+    .option('--dry-run', 'show what would happen')
     .addHelpText('after', '\nExamples:\n  dsc dataset rm flowers\n  dsc dataset rm flowers --dry-run')
     .action(async (name: string, options: { dryRun?: true }) => {
       const { datasets } = await context.config()

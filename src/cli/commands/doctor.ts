@@ -10,8 +10,8 @@ import { alignColumns } from '../output/align-columns.js'
 /** `dsc doctor`: checks this machine, the configuration, the record and the sources. */
 export function doctorCommand(context: CliContext): Command {
   return new Command('doctor')
-    .description('check this machine, the configuration, the record and access to the sources')
-    .option('--exit-codes', 'print the exit codes of dsc and what they mean')
+    .description('check this machine, its configuration and its sources')
+    .option('--exit-codes', 'print the exit codes and their meanings')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc doctor\n  dsc doctor --json | jq \'.checks[] | select(.status != "ok")\'\n  dsc doctor --exit-codes',

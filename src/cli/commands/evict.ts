@@ -19,14 +19,14 @@ interface EvictOptions {
 /** `dsc evict`: deletes idle copies by name, or the least recently used ones until enough space is free. */
 export function evictCommand(context: CliContext): Command {
   return new Command('evict')
-    .description('delete idle, unlocked copies on this node')
-    .argument('[datasets...]', 'datasets whose copies go')
+    .description('delete idle copies on this node')
+    .argument('[datasets...]', 'datasets to evict')
     .option(
       '--free <size>',
-      'instead: the least recently used until this much is freed, for example 200GiB',
+      'evict the least recently used, until this much is free',
       argument(parseByteSize),
     )
-    .option('--dry-run', 'show what would go, and delete nothing')
+    .option('--dry-run', 'show what would be evicted')
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',

@@ -27,19 +27,19 @@ interface BenchOptions {
 /** `dsc exchange bench`: the speed of dsc's own ring, on this machine or between hosts. */
 export function exchangeBenchCommand({ report, signal }: CliContext): Command {
   return new Command('bench')
-    .description('time the exchange of buckets of several sizes between Node processes')
+    .description('time the exchange between Node processes')
     .option('--ranks <count>', 'processes', parseNumber(1, 'integer'), 2)
-    .option('--mib <list>', 'fp32 MiB of the buckets', parseSizes, [1, 4, 25])
+    .option('--mib <list>', 'MiB of the buckets, as fp32', parseSizes, [1, 4, 25])
     .addOption(new Option('--wire <type>', 'type on the wire').choices(['fp16', 'fp32']).default('fp16'))
     .addOption(
       new Option('--mode <mode>', 'how ranks are connected').choices(['ring', 'direct']).default('ring'),
     )
-    .option('--levels <count>', '2: ranks of a host through its memory, one on the network', parseLevels, 1)
-    .option('--repeats <count>', 'steps per size, of which the median counts', parseNumber(1, 'integer'), 15)
-    .option('--rendezvous <host:port>', 'be one rank of a run over several hosts', parseRendezvous)
+    .option('--levels <count>', '2: ranks of a host share its memory', parseLevels, 1)
+    .option('--repeats <count>', 'steps for each size', parseNumber(1, 'integer'), 15)
+    .option('--rendezvous <host:port>', 'join a run over several hosts', parseRendezvous)
     .option('--rank <rank>', 'with --rendezvous: this rank', parseNumber(0, 'integer'))
-    .option('--listen-host <address>', 'with --rendezvous: where other ranks reach this one')
-    .option('--token-file <file>', 'with --rendezvous: its token')
+    .option('--listen-host <address>', 'with --rendezvous: address for other ranks')
+    .option('--token-file <file>', 'with --rendezvous: file with its token')
     .addHelpText(
       'after',
       `

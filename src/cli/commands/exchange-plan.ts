@@ -37,34 +37,24 @@ interface PlanOptions {
 /** `dsc exchange plan`: threshold, buckets, the exposed time of the alternatives, and arguments for DDP. */
 export function exchangePlanCommand({ report }: CliContext): Command {
   return new Command('plan')
-    .description('choose how gradients are fused, and show what every alternative would cost')
-    .requiredOption('--ranks <count>', 'processes that exchange gradients', parseNumber(1, 'integer'))
-    .option(
-      '--ranks-per-host <count>',
-      'ranks that share a host; they may take their mean first',
-      parseNumber(1, 'integer'),
-      1,
-    )
-    .option(
-      '--profile <file...>',
-      'profile of a real run, as dsc.exchange.Profiler writes it; one of each kind where ranks are unlike',
-    )
-    .option('--model <file>', 'tensor list of a model, where no profile exists')
+    .description('choose buckets and type, and compare alternatives')
+    .requiredOption('--ranks <count>', 'number of ranks', parseNumber(1, 'integer'))
+    .option('--ranks-per-host <count>', 'ranks on each host', parseNumber(1, 'integer'), 1)
+    .option('--profile <file...>', 'profile by dsc.exchange.Profiler; one for each kind of rank')
+    .option('--model <file>', 'tensor list of a model, instead of --profile')
     .option(
       '--backward-ms <list>',
-      'with --model: how long one backward pass takes, on each kind of rank',
+      'with --model: time of a backward pass, for each kind of rank',
       parseTimes,
     )
-    .option('--link <file>', 'what `dsc exchange probe` wrote')
-    .option('--alpha-us <us>', 'instead of --link: latency of one message, in microseconds', parseNumber(0))
+    .option('--link <file>', 'link measured by `dsc exchange probe`')
+    .option('--alpha-us <us>', 'instead of --link: latency of a message, in microseconds', parseNumber(0))
     .option('--gigabits <rate>', 'instead of --link: bandwidth in Gb/s', parseNumber(0))
     .addOption(
-      new Option('--wire <type>', 'type on the wire; auto is the one that is predicted to be faster')
-        .choices(['auto', 'fp16', 'fp32'])
-        .default('auto'),
+      new Option('--wire <type>', 'type on the wire').choices(['auto', 'fp16', 'fp32']).default('auto'),
     )
-    .option('--optimum', 'use the buckets of the exact optimum; only as good as the profile')
-    .option('--sharded', 'plan the units of FSDP2 (fully_shard), too')
+    .option('--optimum', 'use the exact optimum; only as good as the profile')
+    .option('--sharded', 'also plan the units of FSDP2 (fully_shard)')
     .option('--out <file>', 'write the plan here')
     .addHelpText(
       'after',

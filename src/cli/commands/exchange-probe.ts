@@ -19,13 +19,9 @@ interface ProbeOptions {
 export function exchangeProbeCommand({ report }: CliContext): Command {
   return new Command('probe')
     .description('measure latency and bandwidth between ranks')
-    .option(
-      '--hosts <list>',
-      'where `dsc exchange serve` runs, for example gpu-1,gpu-2:7171 (default: this host)',
-      parseRendezvousList,
-    )
-    .option('--token-file <file>', 'the token of those rendezvous')
-    .option('--out <file>', 'write the measured link here')
+    .option('--hosts <list>', 'hosts that run `dsc exchange serve` (default: this host)', parseRendezvousList)
+    .option('--token-file <file>', 'file with their token')
+    .option('--out <file>', 'write the link here')
     .addHelpText(
       'after',
       `

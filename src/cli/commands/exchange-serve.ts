@@ -18,15 +18,15 @@ interface ServeOptions {
 /** `dsc exchange serve`: the rendezvous of a job's ranks, and the far end of `dsc exchange probe`. */
 export function exchangeServeCommand({ report, signal, nowMs }: CliContext): Command {
   return new Command('serve')
-    .description('run the rendezvous: ranks meet here and hear who is gone; also answers probes')
+    .description('run the rendezvous where ranks meet')
     .addOption(
       new Option('--listen <host:port>', 'address to listen on')
         .argParser(parseRendezvous)
         .default({ host: '127.0.0.1', port: DEFAULT_PORT } satisfies HostPort, `127.0.0.1:${DEFAULT_PORT}`),
     )
-    .option('--token-file <file>', 'ranks must present the word in this file; required beyond loopback')
-    .option('--suspect-after <seconds>', 'warn about a rank without progress', parseNumber(0.1), 5)
-    .option('--lost-after <seconds>', 'give it up and tell all ranks', parseNumber(0.1), 30)
+    .option('--token-file <file>', 'file with the token; required beyond loopback')
+    .option('--suspect-after <seconds>', 'warn of a rank without progress', parseNumber(0.1), 5)
+    .option('--lost-after <seconds>', 'give it up, and tell all ranks', parseNumber(0.1), 30)
     .addHelpText(
       'after',
       `

@@ -8,7 +8,7 @@ import { exchangeServeCommand } from './exchange-serve.js'
 /** `dsc exchange`: plans, measures and runs the exchange of gradients between ranks. */
 export function exchangeCommand(context: CliContext): Command {
   return new Command('exchange')
-    .description('plan, measure and run the exchange of gradients between ranks')
+    .description('exchange gradients between ranks (experimental)')
     .addCommand(exchangePlanCommand(context))
     .addCommand(exchangeProbeCommand(context))
     .addCommand(exchangeServeCommand(context))

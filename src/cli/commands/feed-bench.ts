@@ -15,7 +15,7 @@ type EpochRate = FeedBenchAnswer['epochs'][number]
 /** `dsc feed bench`. */
 export function feedBenchCommand(context: CliContext): Command {
   return withFeedOptions(new Command('bench'))
-    .description('read whole epochs inside this process and report the rate')
+    .description('read epochs in this process, and print the rate')
     .option('--batch <n>', 'samples in a batch', argument(parseCount), 64)
     .option('--epochs <n>', 'epochs to read', argument(parseCount), 2)
     .addHelpText(

@@ -22,17 +22,12 @@ const GRACE_MS = 30_000
 /** `dsc feed headspace`: how much faster training would be if data cost no time. */
 export function feedHeadspaceCommand(context: CliContext): Command {
   return withFeedOptions(new Command('headspace'))
-    .description('run a trainer for a trial, and say how much faster it would be if data were free')
-    .option(
-      '--batches <n>',
-      'batches of each worker that are measured, in either way',
-      argument(parseCount),
-      200,
-    )
-    .option('--warmup <n>', 'batches of each worker that come before', parseWholeNumber, 50)
+    .description('measure how much faster training would be with free data')
+    .option('--batches <n>', 'batches of each worker to measure', argument(parseCount), 200)
+    .option('--warmup <n>', 'batches of each worker to skip first', parseWholeNumber, 50)
     .addHelpText(
       'after',
-      '\nThe trainer follows after --, as it is always started; it finds the feed by DSC_FEED_SOCKET, so seed and order must be\nthose it asks for. After warm-up and measurement each worker gets batches again and again that lie in memory: data is\nfree then, and what the trainer learns is of no use. So it is ended, and should not write over good checkpoints.\nWhat the trainer prints goes to stderr.\n\nExamples:\n  dsc feed headspace flowers --seed 42 -- python train.py\n  dsc feed headspace flowers --batches 500 -- torchrun --nproc-per-node 8 train.py',
+      '\nThe trainer follows after --, and finds the feed by DSC_FEED_SOCKET. It gets real batches, then the same batches\nfrom memory, and is ended. Delete the checkpoints that it writes. Its output goes to stderr.\n\nExamples:\n  dsc feed headspace flowers --seed 42 -- python train.py\n  dsc feed headspace flowers --batches 500 -- torchrun --nproc-per-node 8 train.py',
     )
     .action(async (target: string | undefined, options: HeadspaceOptions) => {
       const [name, ...words] = context.commandWords

@@ -22,16 +22,14 @@ interface IndexCommandOptions {
 /** `dsc feed index`. */
 export function feedIndexCommand(context: CliContext): Command {
   return new Command('index')
-    .description('list the samples of a dataset, once: what feeds of this node then begin with')
-    .argument('<dataset>', 'a directory, or the name of a dataset')
-    .option('--split <folder>', 'folder of the dataset to index')
-    .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
-    .addOption(
-      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
-    )
+    .description('list the samples of a dataset')
+    .argument('<dataset>', 'a dataset or a folder')
+    .option('--split <folder>', 'folder of the dataset, for example train')
+    .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
+    .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(
-      new Option('--on-error <rule>', 'skip: list what comes before the damage of a shard')
+      new Option('--on-error <rule>', 'what to do about damaged samples')
         .choices(['raise', 'skip'])
         .default('raise'),
     )

@@ -20,23 +20,23 @@ export interface StallArguments {
 /** Adds the options for how fast the data comes and how fast training takes it. */
 export function withStallOptions(command: Command): Command {
   return command
-    .option('--step-ms <ms>', 'what training takes for a batch, to say how long it will wait', parsePositive)
+    .option('--step-ms <ms>', 'time of a training step', parsePositive)
     .addOption(
-      new Option('--rate <n>', 'instead of --step-ms: samples that all ranks here take in a second')
+      new Option('--rate <n>', 'instead of --step-ms: samples a second, of all ranks here')
         .argParser(parsePositive)
         .conflicts('stepMs'),
     )
+    .option('--fixed-ms <ms>', 'fixed time of a request to a storage node', parseNumber(0))
     .option(
-      '--fixed-ms <ms>',
-      'what a request to a storage node takes however small it is (t0)',
-      parseNumber(0),
+      '--bandwidth <rate>',
+      'bandwidth of a storage node, for example 1.2GiB/s',
+      argument(parseByteRate),
     )
-    .option('--bandwidth <rate>', 'what a storage node sends, for example 1.2GiB/s', argument(parseByteRate))
     .addOption(
-      new Option(
-        '--measured <socket>',
-        'instead of both: as the feed that listens there has measured them',
-      ).conflicts(['fixedMs', 'bandwidth']),
+      new Option('--measured <socket>', 'instead of both: take them from this running feed').conflicts([
+        'fixedMs',
+        'bandwidth',
+      ]),
     )
 }
 

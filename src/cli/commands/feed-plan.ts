@@ -42,25 +42,21 @@ interface PlanOptions extends StallArguments {
 /** `dsc feed plan`. */
 export function feedPlanCommand(context: CliContext): Command {
   return withStallOptions(new Command('plan'))
-    .description('say what a feed will do, before it runs: requests, memory, hits, reads, waiting')
-    .argument('<dataset>', 'a directory, or the name of a prepared dataset')
-    .option('--split <folder>', 'folder of the dataset to feed')
-    .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
-    .addOption(
-      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
-    )
+    .description('predict memory, requests and waiting')
+    .argument('<dataset>', 'a dataset or a folder')
+    .option('--split <folder>', 'folder of the dataset, for example train')
+    .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
+    .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
-    .option('--batch <n>', 'samples in a batch of one rank', argument(parseCount), 64)
+    .option('--batch <n>', 'samples in a batch of a rank', argument(parseCount), 64)
     .option('--ranks <n>', 'ranks on this machine', argument(parseCount), 1)
     .option('--nodes <n>', 'storage nodes (1: this disk)', argument(parseCount), 1)
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--refresh', 'list the samples again')
-    .option('--cold', 'how the first epoch goes on a node that has nothing of the dataset; stages nothing')
+    .option('--cold', 'predict the first epoch of a node without a copy')
     .addOption(
-      new Option('--start <when>', 'with --cold: as of dsc feed serve')
-        .choices(FEED_STARTS)
-        .default('arriving'),
+      new Option('--start <when>', 'with --cold: when to start').choices(FEED_STARTS).default('arriving'),
     )
     .addHelpText(
       'after',

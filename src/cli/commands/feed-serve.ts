@@ -16,11 +16,11 @@ interface ServeOptions extends FeedOptions {
 /** `dsc feed serve`. */
 export function feedServeCommand(context: CliContext): Command {
   return withFeedOptions(new Command('serve'))
-    .description('feed training processes of this machine until stopped')
-    .option('--socket <path>', 'where clients connect')
+    .description('run a feed by hand')
+    .option('--socket <path>', 'socket for clients')
     .option(
       '--idle-exit <seconds>',
-      'end when no client has been connected for so long',
+      'exit after this time without a client',
       argument((raw) => requireTimer(1000 * parseWholeNumber(raw), raw) / 1000),
     )
     .addHelpText(

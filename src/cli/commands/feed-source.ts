@@ -49,62 +49,40 @@ export interface FeedOptions {
 /** Adds the argument and the options for which data to feed, and in which order. */
 export function withFeedOptions(command: Command): Command {
   return command
-    .argument('[dataset]', 'a directory, or the name of a prepared dataset')
-    .option('--split <folder>', 'folder of the dataset to feed, for example train')
-    .option('--only <extensions>', 'feed only files that end so, for example png,jpg', parseExtensions)
-    .addOption(
-      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
-    )
+    .argument('[dataset]', 'a dataset or a folder')
+    .option('--split <folder>', 'folder of the dataset, for example train')
+    .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
+    .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(
-      new Option(
-        '--start <when>',
-        'when a dataset that is not here is fed: while it comes (unproven: of shards also what is proven with its shard later), or once it is here',
-      )
+      new Option('--start <when>', 'when to start if the dataset is not here yet')
         .choices(FEED_STARTS)
         .default('arriving'),
     )
     .addOption(
-      new Option('--on-error <rule>', 'skip: feed what comes before the damage of a shard')
+      new Option('--on-error <rule>', 'what to do about damaged samples')
         .choices(['raise', 'skip'])
         .default('raise'),
     )
-    .option('--from <host:port,…>', 'read from storage nodes instead of this disk', argument(parseAddresses))
+    .option('--from <host:port,…>', 'read from storage nodes', argument(parseAddresses))
     .addOption(
-      new Option('--layout <layout>', 'how samples lie on the nodes').choices(SAMPLE_LAYOUTS).default('full'),
+      new Option('--layout <layout>', 'striped over the nodes, or all on each')
+        .choices(SAMPLE_LAYOUTS)
+        .default('full'),
     )
-    .option(
-      '--fallback <dataset>',
-      'a folder, or a dataset whose source is read, when no storage node can give a sample',
-    )
-    .option('--tls', 'storage nodes must show a certificate that agent.tls.caFile of dsc.yaml vouches for')
+    .option('--fallback <dataset>', 'dataset or folder to read if no storage node answers')
+    .option('--tls', 'check storage nodes against agent.tls.caFile')
     .option('--seed <n>', 'seed of the order', parseWholeNumber, 0)
-    .option(
-      '--epoch <n>',
-      'the epoch that is read first: its order is made before the feed answers',
-      parseWholeNumber,
-      0,
-    )
-    .option(
-      '--order <kind>',
-      'how an epoch is ordered: shuffle, feistel6, sequential, or groups-16: through 16 row groups at a time',
-      parseOrder,
-    )
+    .option('--epoch <n>', 'first epoch', parseWholeNumber, 0)
+    .option('--order <kind>', 'shuffle, feistel6, sequential, or groups-16 (row groups)', parseOrder)
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
-    .option('--request <size>', 'bytes per request that k=auto aims for (default: 4MiB)', parseMemory)
-    .addOption(new Option('--evict <mode>', 'how room is made').choices(EVICTION_MODES))
-    .option(
-      '--mix <name=times,…>',
-      'instead of one dataset: folders or datasets (with --from: first folders of the names), and how often an epoch visits each sample',
-      parseMix,
-    )
-    .option(
-      '--no-map',
-      'have samples go through the memory of the feed, also those that clients could read where they lie',
-    )
+    .option('--request <size>', 'bytes per request, if --k is auto (default: 4MiB)', parseMemory)
+    .addOption(new Option('--evict <mode>', 'how to make space').choices(EVICTION_MODES))
+    .option('--mix <name=times,…>', 'datasets, and how often an epoch reads each sample', parseMix)
+    .option('--no-map', 'do not let trainers map files')
     .option('--no-next', 'keep nothing for the next epoch')
-    .option('--conformance', 'the two patented methods to the letter: slow, for comparison')
+    .option('--conformance', 'the two patented methods to the letter (slow)')
 }
 
 /** Opens the engine for `dsc feed serve` or `dsc feed bench`. */

@@ -13,8 +13,8 @@ interface StatusOptions {
 /** `dsc feed status`. */
 export function feedStatusCommand(context: CliContext): Command {
   return new Command('status')
-    .description('show what a running feed does (Prometheus text)')
-    .option('--socket <path>', 'where the feed listens')
+    .description('show what a feed does, as Prometheus text')
+    .option('--socket <path>', 'socket of the feed')
     .option('--stop', 'end the feed')
     .addHelpText('after', '\nExamples:\n  dsc feed status\n  dsc feed status --stop')
     .action(async (options: StatusOptions) => {

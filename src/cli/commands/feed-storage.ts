@@ -29,27 +29,22 @@ interface StorageOptions {
 /** `dsc feed storage`. */
 export function feedStorageCommand(context: CliContext): Command {
   return new Command('storage')
-    .description('answer feeds of other machines with samples of this disk')
-    .argument(
-      '<datasets...>',
-      'directories, or names of prepared datasets; several are served as one, for --mix',
-    )
+    .description('serve samples to feeds on other machines')
+    .argument('<datasets...>', 'datasets or folders; several for --mix')
     .option('--split <folder>', 'folder of the dataset')
-    .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
+    .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
+    .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .addOption(
-      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
-    )
-    .addOption(
-      new Option('--listen <host:port>', 'where to listen; port 0 takes a free one')
+      new Option('--listen <host:port>', 'address to listen on; port 0 is a free one')
         .argParser(argument((raw) => parseHostPort(raw)))
         .default({ host: '127.0.0.1', port: 0 } satisfies HostPort, '127.0.0.1:0'),
     )
-    .option('--stripe <i/n>', 'answer only for samples s with s mod n = i', parseStripe)
-    .option('--tls', 'encrypt, with certFile and keyFile of agent.tls in dsc.yaml')
+    .option('--stripe <i/n>', 'serve only samples s with s mod n = i', parseStripe)
+    .option('--tls', 'encrypt with agent.tls of dsc.yaml')
     .addHelpText(
       'after',
-      '\nBeyond loopback, DSC_FEED_TOKEN must hold a token that feeds share.\n\nExamples:\n  dsc feed storage flowers --stripe 0/2 --listen 10.0.0.7:7071\n  dsc feed storage web code books',
+      '\nBeyond loopback, set DSC_FEED_TOKEN to a token, here and for the feeds.\n\nExamples:\n  dsc feed storage flowers --stripe 0/2 --listen 10.0.0.7:7071\n  dsc feed storage web code books',
     )
     .action(async (targets: readonly string[], options: StorageOptions) => {
       const token = context.environment.DSC_FEED_TOKEN

@@ -19,7 +19,7 @@ Examples:
 /** `dsc feed` and its commands. */
 export function feedCommand(context: CliContext): Command {
   return new Command('feed')
-    .description('feed shuffled samples from node disks to training processes')
+    .description('feed shuffled samples to PyTorch')
     .addCommand(feedServeCommand(context))
     .addCommand(feedPlanCommand(context))
     .addCommand(feedIndexCommand(context))

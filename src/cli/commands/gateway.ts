@@ -9,7 +9,7 @@ import type { CliContext } from '../context.js'
 /** `dsc gateway`: the keys with which S3 clients read through the agents of the cluster. */
 export function gatewayCommand(context: CliContext): Command {
   return new Command('gateway')
-    .description('give S3 clients a key to read through the agents')
+    .description('make keys for S3 clients of the agents')
     .addCommand(keyCommand(context))
     .addHelpText(
       'after',
@@ -19,11 +19,11 @@ export function gatewayCommand(context: CliContext): Command {
 
 function keyCommand(context: CliContext): Command {
   return new Command('key')
-    .description('print the key of a user or job as variables of a shell')
-    .argument('<name>', 'whose key, up to 64 of A-Z a-z 0-9 . _ -', argument(parseName))
+    .description('print a key as shell variables')
+    .argument('<name>', 'user or job, up to 64 of A-Z a-z 0-9 . _ -', argument(parseName))
     .addHelpText(
       'after',
-      "\nThe key follows from the agents' token: every gateway accepts it, and a new token makes it void. Whoever can\nread agent.tokenFile can make keys.\n\nExamples:\n  dsc gateway key alice\n  dsc gateway key job-4711 --json",
+      "\nEvery gateway with the same agents' token accepts the key. A new token voids it.\n\nExamples:\n  dsc gateway key alice\n  dsc gateway key job-4711 --json",
     )
     .action(async (name: string) => {
       const { tokenFile } = (await context.config()).agent

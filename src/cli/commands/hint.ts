@@ -14,12 +14,12 @@ const MAX_NAMED = 5
 /** `dsc hint`: where a job would find its datasets. */
 export function hintCommand(context: CliContext): Command {
   return new Command('hint')
-    .description('say which nodes have a dataset, so that a scheduler can prefer them')
-    .argument('<datasets...>', 'datasets that the job will use')
-    .option('--prefer', 'print an option for sbatch instead: --prefer=gpu-01|gpu-02, or nothing')
+    .description('list nodes that have a dataset')
+    .argument('<datasets...>', 'datasets that the job uses')
+    .option('--prefer', 'print an option for sbatch: --prefer=gpu-01|gpu-02')
     .addHelpText(
       'after',
-      '\nSlurm refuses jobs that prefer what no node has among its features: --prefer leaves nodes out that lack their own\nname there (slurm.conf: NodeName=gpu-01 Features=gpu-01, or DSC_FEATURES=yes for scripts/slurm/prolog.sh). The job runs elsewhere when those nodes are busy.\n\nExamples:\n  dsc hint flowers\n  sbatch $(dsc hint flowers --prefer) job.sh',
+      '\n--prefer lists only nodes that have their name as a Slurm feature (slurm.conf: NodeName=gpu-01 Features=gpu-01).\nThe job runs elsewhere if they are busy.\n\nExamples:\n  dsc hint flowers\n  sbatch $(dsc hint flowers --prefer) job.sh',
     )
     .action(async (names: readonly string[], options: { readonly prefer?: true }) => {
       const record = await context.openRecord()

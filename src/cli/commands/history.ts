@@ -21,12 +21,12 @@ interface HistoryOptions {
 /** `dsc history [dataset]`: the events of copies, newest first. */
 export function historyCommand(context: CliContext): Command {
   return new Command('history')
-    .description('list what happened to copies, newest first')
+    .description('list what happened, newest first')
     .argument('[dataset]', 'only this dataset')
     .option('--node <node>', 'only this node')
-    .option('--since <duration>', 'only the last <duration>, for example 24h', argument(parseDuration))
-    .option('--limit <count>', 'at most so many events', argument(parseCount), 50)
-    .option('--ndjson', 'print JSON, one line for each')
+    .option('--since <duration>', 'only the last time span, for example 24h', argument(parseDuration))
+    .option('--limit <count>', 'most events to list', argument(parseCount), 50)
+    .option('--ndjson', 'print JSON, one object a line')
     .addHelpText(
       'after',
       `

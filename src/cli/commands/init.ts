@@ -29,23 +29,23 @@ interface InitOptions {
 /** `dsc init`: writes a self-explanatory dsc.yaml with values that suit this machine. */
 export function initCommand(context: CliContext): Command {
   return new Command('init')
-    .description('write a commented dsc.yaml with values that suit this machine')
-    .option('--cache-root <dir>', 'folder for the copies (default: on the local disk with most free space)')
-    .option('--max-percent <percent>', 'most that copies may take of that disk', argument(parsePercent))
+    .description('write a commented dsc.yaml for this machine')
+    .option('--cache-root <dir>', 'folder of the cache (default: on the local disk with most free space)')
+    .option('--max-percent <percent>', 'part of that disk that copies may use', argument(parsePercent))
     .option(
       '--min-free <size>',
-      'what downloads must leave free on it, for example 50GiB',
+      'space that downloads leave free, for example 50GiB',
       argument(parseByteSize),
     )
-    .option('--max-datasets <count>', 'most copies at once', argument(parseCount))
-    .option('--low-water-percent <percent>', 'where `dsc cleanup` stops deleting', argument(parsePercent))
+    .option('--max-datasets <count>', 'copies at once', argument(parseCount))
+    .option('--low-water-percent <percent>', 'where `dsc cleanup` stops evicting', argument(parsePercent))
     .option('--node <name>', 'name of this machine (default: the host name)')
     .option('--record <url>', 'sqlite:///file or postgres://user@host/database')
     .option('--dry-run', 'print the file and write nothing')
-    .option('--yes', 'ask nothing, and replace a file that exists')
+    .option('--yes', 'do not ask, and replace an existing file')
     .addHelpText(
       'after',
-      '\nWrites the file that --config or $DSC_CONFIG names, else ./dsc.yaml.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --cache-root /nvme/dsc --yes',
+      '\nWrites the file that --config or $DSC_CONFIG names, otherwise ./dsc.yaml.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --cache-root /nvme/dsc --yes',
     )
     .action(async (options: InitOptions) => {
       const { configPath, environment } = context

@@ -35,12 +35,12 @@ interface LeasesOptions {
 /** `dsc leases`: who holds which copy, since when, until when. */
 export function leasesCommand(context: CliContext): Command {
   return new Command('leases')
-    .description('list who keeps which copy from being evicted')
-    .option('--stale', 'only leases that expired or whose process has ended (dsc cleanup ends them)')
-    .option('--dataset <dataset>', 'only leases on copies of this dataset')
+    .description('list who uses which copy')
+    .option('--stale', 'only leases that expired or whose process is dead')
+    .option('--dataset <dataset>', 'only leases of this dataset')
     .option('--task <task>', 'only leases of this task')
     .option('--node <node>', 'only leases on this node')
-    .option('--ndjson', 'print JSON, one line for each')
+    .option('--ndjson', 'print JSON, one object a line')
     .addHelpText(
       'after',
       `

@@ -22,12 +22,12 @@ interface ExplainOptions {
 /** `dsc memory explain`: a plan's totals by module, and for every tensor why it moves or stays. */
 export function memoryExplainCommand({ report }: CliContext): Command {
   return new Command('explain')
-    .description('say what a plan comes to, and for every tensor why it moves or stays')
-    .argument('<plan>', 'what `dsc memory plan` wrote')
-    .requiredOption('--profile <file>', 'the profile it was planned from')
-    .option('--all', 'small tensors too', false)
-    .option('--svg <file>', 'draw memory over the step, planned and unplanned')
-    .option('--curve <file>', 'draw the predicted step under more and less memory')
+    .description('show for every tensor why it moves or stays')
+    .argument('<plan>', 'a plan by `dsc memory plan`')
+    .requiredOption('--profile <file>', 'the profile of the plan')
+    .option('--all', 'list small tensors, too', false)
+    .option('--svg <file>', 'draw memory over the step')
+    .option('--curve <file>', 'draw the predicted step under other budgets')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc memory explain gpt.plan.json --profile gpt.profile.json\n  dsc memory explain gpt.plan.json --profile gpt.profile.json --curve budgets.svg',

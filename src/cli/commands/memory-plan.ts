@@ -28,38 +28,30 @@ const MOVE_WORDS: Readonly<Record<string, ExtraKind>> = {
 /** `dsc memory plan`: decides what moves and when, and writes the plan. */
 export function memoryPlanCommand(context: CliContext): Command {
   return new Command('plan')
-    .description('plan a training step under a budget of device bytes; exit 3 when no plan fits')
-    .argument('<profile>', 'what dsc.memory.profile wrote')
+    .description('plan a step under a budget; exit 3 if no plan fits')
+    .argument('<profile>', 'a profile by `dsc memory profile`')
     .requiredOption(
       '--budget <size>',
-      'device bytes (24GiB), or a share of the unplanned peak (50%)',
+      'bytes (24GiB) or a share of the peak without a plan (50%)',
       (text: string) => parseBudget(text),
     )
-    .option('--out <file>', 'where the plan goes; - for stdout', 'memory.plan.json')
-    .option(
-      '--move <kinds>',
-      'also move params, grads, optimizer (comma separated); they get a home on the host, where the optimizer runs',
-      parseMove,
-    )
+    .option('--out <file>', 'file for the plan; - is stdout', 'memory.plan.json')
+    .option('--move <kinds>', 'also move params, grads, optimizer to the host', parseMove)
     .addOption(
-      new Option('--smallest <size>', 'leave smaller tensors where they are')
+      new Option('--smallest <size>', 'smallest tensor to move')
         .argParser(parseSmallest)
         .default(MIN_MOVE_BYTES, '1MiB'),
     )
-    .option(
-      '--recompute',
-      'also let blocks of the model run their forward again; offload() then needs model=',
-      false,
-    )
-    .option('--reuse', 'write feature gradients into the maps that die under them', false)
+    .option('--recompute', 'also recompute blocks; offload() then needs model=', false)
+    .option('--reuse', 'write gradients into activations no longer needed', false)
     .option(
       '--reload <space>',
-      'where maps come back to: one arena, or slots of their own',
+      'bring tensors back to one arena, or to slots of their own',
       parseReload,
       false,
     )
-    .option('--feedback <run>', 'a run report: copies that came late start earlier')
-    .option('--svg <file>', 'draw memory over the step, planned and unplanned')
+    .option('--feedback <run>', 'report of a run: late copies start earlier')
+    .option('--svg <file>', 'draw memory over the step')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc memory plan gpt.profile.json --budget 24GiB --out gpt.plan.json --svg step.svg\n  dsc memory plan gpt.profile.json --budget 40% --move params,grads --out gpt.plan.json',

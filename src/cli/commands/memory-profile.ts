@@ -17,10 +17,10 @@ import { findExecutable } from '../spawn-command.js'
 /** `dsc memory profile`: runs a training script and records its first iterations. */
 export function memoryProfileCommand({ report, signal, environment, commandWords }: CliContext): Command {
   return new Command('profile')
-    .description('run a PyTorch script and record layers, tensors and link speeds of its first iterations')
+    .description('record the first steps of a PyTorch script')
     .usage('[options] -- <command> [arguments...]')
-    .option('--out <file>', 'where the profile goes', 'memory.profile.json')
-    .option('--keep-running', 'let the script train on after the profile is written', false)
+    .option('--out <file>', 'file for the profile', 'memory.profile.json')
+    .option('--keep-running', 'do not stop the script after the profile', false)
     .addHelpText(
       'after',
       '\nExample:\n  dsc memory profile --out gpt.profile.json -- python train.py --batch 16',

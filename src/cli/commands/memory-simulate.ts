@@ -12,27 +12,22 @@ import type { CliContext } from '../context.js'
 /** `dsc memory simulate`: runs a plan on a simulated device, with faults if asked. */
 export function memorySimulateCommand({ report }: CliContext): Command {
   return new Command('simulate')
-    .description('run a plan on a simulated device; exit 71 when it breaks a promise')
-    .argument('<plan>', 'what `dsc memory plan` wrote')
-    .requiredOption('--profile <file>', 'the profile it was planned from')
+    .description('run a plan on a simulated device; exit 71 if it breaks')
+    .argument('<plan>', 'a plan by `dsc memory plan`')
+    .requiredOption('--profile <file>', 'the profile of the plan')
     .option(
       '--capacity <size>',
-      'device memory, or a share of the unplanned peak (default: the budget of the plan)',
+      'device memory, or a share of the peak (default: the budget)',
       (text: string) => parseBudget(text, '--capacity'),
     )
-    .option(
-      '--slow-copies <factor>',
-      'every copy takes this many times longer',
-      parseFactor('--slow-copies'),
-      1,
-    )
+    .option('--slow-copies <factor>', 'slow down every copy by this factor', parseFactor('--slow-copies'), 1)
     .option(
       '--slow-compute <factor>',
-      'every layer takes this many times longer',
+      'slow down every layer by this factor',
       parseFactor('--slow-compute'),
       1,
     )
-    .option('--fail-every <n>', 'every n-th copy fails once and is repeated', parseFactor('--fail-every'))
+    .option('--fail-every <n>', 'fail every n-th copy once', parseFactor('--fail-every'))
     .addHelpText(
       'after',
       '\nExamples:\n  dsc memory simulate gpt.plan.json --profile gpt.profile.json --slow-copies 2 --fail-every 10',

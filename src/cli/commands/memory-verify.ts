@@ -10,9 +10,9 @@ import type { CliContext } from '../context.js'
 /** `dsc memory verify`: compares a run with the predictions of its plan. */
 export function memoryVerifyCommand({ report }: CliContext): Command {
   return new Command('verify')
-    .description('compare a run with its plan; exit 71 when they differ')
-    .argument('<run>', 'the report that offload(plan, report="run.json") wrote')
-    .requiredOption('--plan <file>', 'what `dsc memory plan` wrote')
+    .description('compare a run with its plan; exit 71 if they differ')
+    .argument('<run>', 'report by offload(plan, report="run.json")')
+    .requiredOption('--plan <file>', 'a plan by `dsc memory plan`')
     .option('--tolerance <share>', 'permitted error of the peak', '5%')
     .addHelpText('after', '\nExamples:\n  dsc memory verify run.json --plan gpt.plan.json')
     .action(async (path: string, options: { plan: string; tolerance: string }) => {

@@ -13,15 +13,15 @@ import { parseSmallest } from './memory-arguments.js'
 /** `dsc memory ways`: compares keeping, recomputing and moving under one budget, block by block. */
 export function memoryWaysCommand({ report }: CliContext): Command {
   return new Command('ways')
-    .description('compare keeping, recomputing and moving under a budget, and choose block by block')
-    .argument('<profile>', 'what dsc.memory.profile wrote')
+    .description('compare keeping, recomputing and moving under a budget')
+    .argument('<profile>', 'a profile by `dsc memory profile`')
     .requiredOption(
       '--budget <size>',
-      'device bytes (24GiB), or a share of the unplanned peak (50%)',
+      'bytes (24GiB) or a share of the peak without a plan (50%)',
       (text: string) => parseBudget(text),
     )
     .addOption(
-      new Option('--smallest <size>', 'leave smaller tensors where they are')
+      new Option('--smallest <size>', 'smallest tensor to move')
         .argParser(parseSmallest)
         .default(MIN_MOVE_BYTES, '1MiB'),
     )

@@ -10,7 +10,7 @@ import { memoryWaysCommand } from './memory-ways.js'
 /** `dsc memory`: from a profile of iteration 1 to a plan under a byte budget, and back to whether it held. */
 export function memoryCommand(context: CliContext): Command {
   return new Command('memory')
-    .description('plan what moves between device and host memory, under a byte budget')
+    .description('plan GPU and host memory (experimental)')
     .addCommand(memoryProfileCommand(context))
     .addCommand(memoryWaysCommand(context))
     .addCommand(memoryPlanCommand(context))

@@ -24,49 +24,40 @@ import { readToken } from './exchange-serve.js'
 /** `dsc params serve`: runs the central node until it is stopped. */
 export function paramsServeCommand(context: CliContext): Command {
   return new Command('serve')
-    .description('run the central node until it is stopped; goes on from its checkpoint')
+    .description('run the central node; it continues from its checkpoint')
     .requiredOption('--mode <mode>', 'sync, ssp:<steps> or async', parseUpdateMode)
     .requiredOption('--workers <n>', 'ranks of the job', argument(parseCount))
     .addOption(
-      new Option('--listen <host:port>', 'where to listen; port 0 takes a free one')
+      new Option('--listen <host:port>', 'address to listen on; port 0 is a free one')
         .argParser(argument((raw) => parseHostPort(raw)))
         .default({ host: '127.0.0.1', port: 7272 } satisfies HostPort, '127.0.0.1:7272'),
     )
-    .option('--token-file <file>', 'workers must name the token in this file; required beyond loopback')
-    .option('--job <name>', 'workers of other jobs are refused (default: user-<your number>)')
-    .addOption(
-      new Option('--optimizer <name>', 'who makes the steps').choices(['sgd', 'adamw']).default('sgd'),
-    )
+    .option('--token-file <file>', 'file with the token; required beyond loopback')
+    .option('--job <name>', 'name of the job (default: user-<your number>)')
+    .addOption(new Option('--optimizer <name>', 'optimizer').choices(['sgd', 'adamw']).default('sgd'))
     .option('--lr <rate>', 'learning rate (default: 0.01, adamw: 0.001)', parseRate)
     .option('--momentum <share>', 'momentum of sgd (default: 0)', parseRate)
     .option('--nesterov', 'Nesterov momentum of sgd')
-    .option('--betas <shares>', 'what the means of adamw keep per step (default: 0.9,0.999)', parseBetas)
+    .option('--betas <shares>', 'decay of the means of adamw (default: 0.9,0.999)', parseBetas)
     .option('--eps <number>', 'epsilon of adamw (default: 1e-8)', parseRate)
     .option('--weight-decay <rate>', 'weight decay (default: 0, adamw: 0.01)', parseRate)
-    .option(
-      '--clip-norm <norm>',
-      'scale gradients of a larger norm, over all parameters, down to it',
-      parseRate,
-    )
+    .option('--clip-norm <norm>', 'largest norm of the gradient', parseRate)
     .addOption(
       new Option('--reduce <how>', 'mean or sum over ranks').argParser(parseReduce).default(true, 'mean'),
     )
     .addOption(
-      new Option(
-        '--on-lost <policy>',
-        'without all ranks: abort, or go on with quorum:<ranks>; in sync and ssp mode',
-      )
+      new Option('--on-lost <policy>', 'if a rank is lost: abort, or quorum:<ranks>')
         .argParser(parseLostPolicy)
         .default({ kind: 'abort' } satisfies LostPolicy, 'abort'),
     )
     .option(
       '--lost-after <seconds>',
-      'how long the others wait for a rank, in sync and ssp mode',
+      'how long to wait for a rank',
       argument((raw) => requireTimer(1000 * parseRate(raw), raw) / 1000),
       60,
     )
-    .option('--checkpoint <folder>', 'keep parameters here over restarts')
-    .option('--checkpoint-every <versions>', 'a checkpoint every so many versions', argument(parseCount), 1)
+    .option('--checkpoint <folder>', 'keep checkpoints here')
+    .option('--checkpoint-every <versions>', 'versions between checkpoints', argument(parseCount), 1)
     .addHelpText(
       'after',
       '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode sync --workers 2 --optimizer adamw --lr 3e-4 --clip-norm 1\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file job.token',

@@ -8,19 +8,14 @@ import { askParameterServer, formatParameterStatus } from './ask-parameter-serve
 /** `dsc params set`: changes how a central node updates, starting with its next update. */
 export function paramsSetCommand({ report, signal }: CliContext): Command {
   return new Command('set')
-    .description('change learning rate, weight decay, momentum or clipping of a job that runs')
+    .description('change the optimizer of a running job')
     .option('--lr <rate>', 'learning rate', parseRate)
     .option('--weight-decay <rate>', 'weight decay', parseRate)
     .option('--momentum <share>', 'momentum of sgd', parseRate)
-    .option('--clip-norm <norm>', 'largest norm of a gradient; 0: no clipping', parseRate)
-    .option(
-      '--server <url>',
-      'where the central node listens',
-      argument(parseEndpoint),
-      'http://127.0.0.1:7272',
-    )
-    .option('--token-file <file>', 'the token the server was started with')
-    .option('--job <name>', 'as the server was told (default: user-<your number>)')
+    .option('--clip-norm <norm>', 'largest norm of the gradient; 0: no clipping', parseRate)
+    .option('--server <url>', 'URL of the central node', argument(parseEndpoint), 'http://127.0.0.1:7272')
+    .option('--token-file <file>', 'file with its token')
+    .option('--job <name>', 'name of the job (default: user-<your number>)')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc params set --lr 0.01\n  dsc params set --clip-norm 1 --server http://gpu-1:7272 --token-file job.token',

@@ -8,7 +8,7 @@ import { paramsSetCommand } from './params-set.js'
 /** `dsc params`: the central node that updates the parameters of a training job. */
 export function paramsCommand(context: CliContext): Command {
   return new Command('params')
-    .description('serve the parameters of a training job: push gradients, pull parameters')
+    .description('serve model parameters (experimental)')
     .addCommand(paramsServeCommand(context))
     .addCommand(paramsStatusCommand(context))
     .addCommand(paramsSetCommand(context))
@@ -21,14 +21,9 @@ export function paramsCommand(context: CliContext): Command {
 /** `dsc params status`: asks a central node how far the job is. */
 function paramsStatusCommand({ report, signal }: CliContext): Command {
   return new Command('status')
-    .description('show version, steps per rank and who is waited for')
-    .option(
-      '--server <url>',
-      'where the central node listens',
-      argument(parseEndpoint),
-      'http://127.0.0.1:7272',
-    )
-    .option('--token-file <file>', 'the token the server was started with')
+    .description('show the version, and the steps of each rank')
+    .option('--server <url>', 'URL of the central node', argument(parseEndpoint), 'http://127.0.0.1:7272')
+    .option('--token-file <file>', 'file with its token')
     .addHelpText('after', '\nExamples:\n  dsc params status --server http://127.0.0.1:7272')
     .action(async (options: { server: string; tokenFile?: string }) => {
       const status = await askParameterServer(options, { signal })

@@ -38,38 +38,31 @@ interface PrepareOptions {
 /** `dsc prepare`: stages a dataset if needed, leases it, and prints its path. */
 export function prepareCommand(context: CliContext): Command {
   return new Command('prepare')
-    .description('stage a dataset on this node unless it is there, and print its path')
+    .description('download a dataset if needed, lease it, print its path')
     .argument('<dataset>', `name of a dataset, or a source: ${SOURCE_EXAMPLES}`)
     .addOption(taskOption())
     .addOption(ttlOption())
-    .option('--plan', 'show what would be fetched and evicted, and why; change nothing')
-    .option('--refresh', 'look for a new version even if a copy is ready')
-    .option(
-      '--prefetch',
-      'for a job that has not begun: take free and borrowed room only, nothing that a share is guaranteed',
-    )
-    .option('--include <glob...>', 'of a source URL: take only keys that match (relative to the source)')
-    .option('--exclude <glob...>', 'of a source URL: leave out keys that match; wins over --include')
-    .option('--hf', 'of a repository of a hub: print the folder for HF_HUB_CACHE instead of the path')
-    .option('--no-wait', 'fail if another process is staging the dataset, instead of waiting for it')
-    .option('--nodes <nodes>', 'stage on these nodes side by side, by their agents: a,b,c', parseNodes)
-    .option(
-      '--stripe <nodes>',
-      'stage a share on each of these nodes, object i on node i mod N: a,b,c',
-      parseNodes,
-    )
-    .option('--all', 'stage on every node whose agent reports')
-    .option('--remote', 'where only another node has it, use it from there and print its URL')
+    .option('--plan', 'show what would be downloaded and evicted')
+    .option('--refresh', 'check the source for a new version')
+    .option('--prefetch', 'for a queued job: use only space that no share is entitled to')
+    .option('--include <glob...>', 'of a source URL: only files that match')
+    .option('--exclude <glob...>', 'of a source URL: no files that match; wins over --include')
+    .option('--hf', 'of an hf:// source: print a folder for HF_HUB_CACHE')
+    .option('--no-wait', 'fail if another process is staging the dataset')
+    .option('--nodes <nodes>', 'stage on these nodes: a,b,c', parseNodes)
+    .option('--stripe <nodes>', 'spread the dataset over these nodes: a,b,c', parseNodes)
+    .option('--all', 'stage on every node with an agent')
+    .option('--remote', 'use a copy on another node over HTTP, and print its URL')
     .option(
       '--deadline <duration>',
-      'stop after this time; what is staged by then is kept',
+      'stop after this time, and keep what is downloaded',
       argument((raw) => requireTimer(parseDuration(raw), raw)),
     )
     .addOption(bandwidthLimitOption())
-    .option('--prolog', 'for a Slurm prolog: exit with 0 also when staging fails')
+    .option('--prolog', 'for a Slurm prolog: exit with 0 even if staging fails')
     .addHelpText(
       'after',
-      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     more than one disk holds; dsc feed reads all of it',
+      '\ndsc leases the copy to the Slurm job or pod, to --task, or to the calling shell or script, and never evicts a\nleased copy.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     for dsc feed',
     )
     .action(async (raw: string, options: PrepareOptions) => {
       const work = () =>

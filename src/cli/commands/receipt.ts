@@ -14,15 +14,12 @@ import type { CliContext } from '../context.js'
 /** `dsc receipt`: which versions of which data a job used, and whether the same bytes are still available. */
 export function receiptCommand(context: CliContext): Command {
   return new Command('receipt')
-    .description('print which versions of which data a job used, as Croissant JSON-LD')
-    .argument(
-      '<job>',
-      'a Slurm job, a pod, a task as dsc leases names it; with --verify also a file: receipt.json',
-    )
-    .option('--verify', 'prove that the same bytes can be had again; exit with 30 if some cannot')
+    .description('print the data versions that a job used, as Croissant')
+    .argument('<job>', 'a Slurm job, a pod or a task; with --verify also a receipt file')
+    .option('--verify', 'check that the same bytes are still available')
     .addHelpText(
       'after',
-      '\n--verify lists each source again: the same manifest digest means the same objects with the same checksums. A\ncopy on this node is read and compared byte by byte, and counts where the source has changed.\n\nExamples:\n  dsc receipt 4711 > receipt.json\n  dsc receipt nightly-eval --verify\n  dsc receipt receipt.json --verify',
+      '\n--verify lists each source, and reads the copy on this node. It exits with 30 if bytes are gone.\n\nExamples:\n  dsc receipt 4711 > receipt.json\n  dsc receipt nightly-eval --verify\n  dsc receipt receipt.json --verify',
     )
     .action(async (job: string, options: { readonly verify?: true }) => {
       if (!options.verify) {

@@ -9,7 +9,7 @@ import { confirm } from '../questions/confirm.js'
 /** `dsc record`: commands about the record as a whole. */
 export function recordCommand(context: CliContext): Command {
   return new Command('record')
-    .description('move the record to another database, or take a lost node out of it')
+    .description('move the record, claim or forget a node')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc record migrate sqlite:///var/lib/dsc/record.db postgres://dsc@db.example/dsc\n  dsc record forget-node gpu-07',
@@ -21,12 +21,12 @@ export function recordCommand(context: CliContext): Command {
 
 function migrateCommand(context: CliContext): Command {
   return new Command('migrate')
-    .description('copy the whole record into an empty database; the old one stays as it is')
+    .description('copy the record into an empty database')
     .argument('<from>', 'sqlite:///file or postgres://user@host/database')
-    .argument('<to>', 'the same; made if it is a file that does not exist')
+    .argument('<to>', 'the same; a file is created')
     .addHelpText(
       'after',
-      '\nAfterwards set `record:` in the dsc.yaml of every node to <to>. What commands write into <from> between\nthe copy and that change is lost, so stop agents and jobs first.\n\nExample:\n  dsc record migrate sqlite:///var/lib/dsc/record.db postgres://dsc@db.example/dsc',
+      '\nStop agents and jobs first. Afterwards, set `record:` to <to> in every dsc.yaml.\n\nExample:\n  dsc record migrate sqlite:///var/lib/dsc/record.db postgres://dsc@db.example/dsc',
     )
     .action(async (rawFrom: string, rawTo: string) => {
       const { moveRecord } = await import('../../records/move-record.js')
@@ -55,9 +55,9 @@ function migrateCommand(context: CliContext): Command {
 
 function forgetNodeCommand(context: CliContext): Command {
   return new Command('forget-node')
-    .description('forget a node that will not come back, with its copies and their leases')
-    .argument('<node>', 'as dsc status lists it')
-    .option('--dry-run', 'say what would be forgotten, and change nothing')
+    .description('forget a lost node, with its copies and leases')
+    .argument('<node>', 'as `dsc status` lists it')
+    .option('--dry-run', 'show what would be forgotten')
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
@@ -97,12 +97,12 @@ function describeForgotten(
 
 function claimNodeCommand(context: CliContext): Command {
   return new Command('claim-node')
-    .description('say that this machine and cache root are the node, after a move, a restore or a new name')
-    .option('--new', 'give the cache an identity of its own first, because its disk was copied from another')
+    .description('make this machine and cache the node, after a move or rename')
+    .option('--new', 'first give a copied disk an identity of its own')
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
-      '\nRun it on the machine that is the node from now on; docs/guides/cluster.md says when.\n\nExamples:\n  dsc record claim-node\n  dsc record claim-node --new --yes',
+      '\nRun it on that machine. docs/guides/cluster.md says when.\n\nExamples:\n  dsc record claim-node\n  dsc record claim-node --new --yes',
     )
     .action(async (options: { readonly new?: true; readonly yes?: true }) => {
       const { claimNode } = await import('../../cache/claim-node.js')

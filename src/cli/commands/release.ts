@@ -17,15 +17,15 @@ interface ReleaseOptions {
 /** `dsc release`: seed step 7, the task is done with the dataset. */
 export function releaseCommand(context: CliContext): Command {
   return new Command('release')
-    .description('end the lease of a task, so that the copy may be evicted when space is needed')
-    .argument('[dataset]', 'the dataset; with --all, every dataset of the task')
-    .addOption(taskOption('the task that holds the lease (default: as dsc prepare chooses it)'))
-    .option('--lease <lease>', 'end this lease, as listed by dsc leases')
+    .description('end a lease')
+    .argument('[dataset]', 'the dataset (with --all: every dataset of the task)')
+    .addOption(taskOption('the task that holds it (default: as in `dsc prepare`)'))
+    .option('--lease <lease>', 'end this lease, as `dsc leases` lists it')
     .option('--all', 'end every lease of the task on this node')
     .option('--any-node', 'also on other nodes')
     .addHelpText(
       'after',
-      '\nReleasing twice is no error, so that an epilog may.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
+      '\nReleasing twice is no error.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
     )
     .action(async (dataset: string | undefined, options: ReleaseOptions) => {
       if (dataset === undefined && options.all === undefined && options.lease === undefined) {

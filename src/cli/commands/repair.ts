@@ -18,20 +18,19 @@ interface RepairOptions {
 /** `dsc repair`: fetches the stripes of a dataset that were evicted, or lost with their nodes. */
 export function repairCommand(context: CliContext): Command {
   return new Command('repair')
-    .description('fetch again the stripes of a dataset that are missing on their nodes')
-    .argument('<dataset>', 'a dataset that was prepared with --stripe')
+    .description('download the lost stripes of a dataset again')
+    .argument('<dataset>', 'a dataset prepared with --stripe')
     .option(
       '--onto <nodes>',
-      'nodes that take the missing stripes, in order (default: their own, else the one with most room)',
+      'nodes for the lost stripes (default: their own, or the one with most space)',
       parseNodes,
     )
-    .option('--dry-run', 'show what would be fetched where; change nothing')
+    .option('--dry-run', 'show what would be downloaded where')
     .addHelpText(
       'after',
       `
-A stripe is missing when it was evicted, or when its node was forgotten (dsc record forget-node). Its place in
-the layout stays; the record then names the node that has it now. A repair that was interrupted goes on.
-Damaged files inside copies of this node are another matter: dsc verify --repair.
+A stripe is lost if it was evicted, or if its node was forgotten (\`dsc record forget-node\`).
+For damaged files, use \`dsc verify --repair\`.
 
 Examples:
   dsc repair flowers --dry-run

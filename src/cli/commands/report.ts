@@ -13,21 +13,21 @@ const WEEK_MS = 7 * 24 * 3_600_000
 /** `dsc report`: savings from staging, waiting jobs, refusals, unused copies, and suggestions. */
 export function reportCommand(context: CliContext): Command {
   return new Command('report')
-    .description('sum up what staging saved, who waited for what, and what is worth changing')
+    .description('show what the cache saved, who waited, and what to change')
     .addOption(
-      new Option('--since <duration>', 'the last <duration>')
+      new Option('--since <duration>', 'the last time span')
         .argParser(argument(parseDuration))
         .default(WEEK_MS, '7d'),
     )
     .option('--node <node>', 'only this node')
     .option(
       '--egress-price <price>',
-      'what the store charges for each GB (1,000,000,000 bytes) that leaves it: 0.09',
+      'price of a GB that leaves the source, for example 0.09',
       argument(parsePrice),
     )
     .addHelpText(
       'after',
-      '\nEach use counts as one reading of the whole dataset; what the store did not have to send for it is saved.\n`history` in dsc.yaml says how far back the record goes.\n\nExamples:\n  dsc report\n  dsc report --since 30d --egress-price 0.09\n  dsc report --json | jq .advice',
+      '\nEach use counts as one reading of the whole dataset. `history` in dsc.yaml says how far back the record goes.\n\nExamples:\n  dsc report\n  dsc report --since 30d --egress-price 0.09\n  dsc report --json | jq .advice',
     )
     .action(
       async (options: { readonly since: number; readonly node?: string; readonly egressPrice?: number }) => {

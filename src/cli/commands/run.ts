@@ -26,17 +26,15 @@ interface RunOptions {
 /** `dsc run`: prepares datasets, runs a command while they are leased, releases them however it ends. */
 export function runCommand(context: CliContext): Command {
   return new Command('run')
-    .description('prepare datasets, run a command with their paths, release them when it ends')
+    .description('prepare datasets, run a command, release them when it exits')
     .usage('<dataset>... -- <command> [arguments...]')
-    .argument('<datasets...>', 'datasets to prepare; the command follows after --')
-    .addOption(
-      taskOption('name of the task in the record (default: the Slurm job, the pod, or this process)'),
-    )
+    .argument('<datasets...>', 'datasets, then -- and the command')
+    .addOption(taskOption('name of the task (default: the Slurm job, the pod, or this process)'))
     .addOption(bandwidthLimitOption())
-    .option('--refresh', 'look for new versions even if copies are ready')
+    .option('--refresh', 'check the sources for new versions')
     .addHelpText(
       'after',
-      "\nThe command finds the first path in DSC_DATASET and each in DSC_DATASET_<NAME> (upper case, other\ncharacters than letters and digits become _). Its exit code is returned. Repositories of a Hugging Face hub\nare found by its own libraries: HF_HUB_CACHE points to them; of models nothing is asked (HF_HUB_OFFLINE),\nfor datasets a hub that has these alone (HF_ENDPOINT), unless HF_HUB_OFFLINE is set.\n\nExamples:\n  dsc run flowers -- python train.py\n  dsc run hf://org/model -- python serve.py\n  dsc run imagenet labels -- sh -c 'ls $DSC_DATASET_LABELS'",
+      "\nThe command finds the first path in DSC_DATASET and each in DSC_DATASET_<NAME>. Returns its exit code.\nFor hf:// sources, dsc sets HF_HUB_CACHE and HF_HUB_OFFLINE (models) or HF_ENDPOINT (datasets).\n\nExamples:\n  dsc run flowers -- python train.py\n  dsc run hf://org/model -- python serve.py\n  dsc run imagenet labels -- sh -c 'ls $DSC_DATASET_LABELS'",
     )
     .action(async (datasets: readonly string[], options: RunOptions) => {
       const [name, ...words] = context.commandWords

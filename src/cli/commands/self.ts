@@ -11,8 +11,8 @@ import { alignColumns } from '../output/align-columns.js'
 /** `dsc self`: facts about this program, for bug reports and for scripts that check before they go on. */
 export function selfCommand(context: CliContext): Command {
   return new Command('self')
-    .description('say what this dsc is, and where it runs from')
-    .option('--schemas', 'print the JSON Schema of what commands print with --json')
+    .description('show version and install location')
+    .option('--schemas', 'print the JSON Schema of all --json output')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc self\n  dsc self --json | jq .recordSchema\n  dsc self --schemas > dsc-output.schema.json\n  dsc --version --json               the same',

@@ -30,17 +30,13 @@ const MAX_LINES = 200
 /** `dsc status`: a live screen on a terminal, a table or JSON elsewhere. */
 export function statusCommand(context: CliContext): Command {
   return new Command('status')
-    .description('look at nodes, copies, leases and downloads: live on a terminal, else a table')
-    .option('--plain', 'print a table once, also on a terminal')
-    .addOption(
-      new Option('--theme <name>', 'colours of the live screen; default: those of the terminal')
-        .choices(THEMES)
-        .env('DSC_THEME'),
-    )
-    .option('--all', 'every copy, however many there are')
+    .description('show nodes, copies, leases and downloads, live')
+    .option('--plain', 'print a table once')
+    .addOption(new Option('--theme <name>', 'colors of the live screen').choices(THEMES).env('DSC_THEME'))
+    .option('--all', 'print every copy')
     .option('--node <node>', 'only this node')
     .option('--dataset <dataset>', 'only copies of this dataset')
-    .option('--ndjson', 'print JSON, one line for each')
+    .option('--ndjson', 'print JSON, one object a line')
     .addHelpText(
       'after',
       `

@@ -11,12 +11,12 @@ import { alignColumns } from '../output/align-columns.js'
 /** `dsc verify`: reads every byte of a dataset's copies on this node again. */
 export function verifyCommand(context: CliContext): Command {
   return new Command('verify')
-    .description('compare the copies of a dataset on this node with what was downloaded, byte by byte')
+    .description('check copies on this node against their checksums')
     .argument('[datasets...]', 'datasets to verify (default: every ready copy)')
-    .option('--repair', 'fetch again what is missing or damaged, and only that')
+    .option('--repair', 'download missing and damaged parts again')
     .addHelpText(
       'after',
-      '\nOnly copies that are here are looked at. A stripe that is gone with its node: dsc repair.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
+      '\nFor stripes that were lost with their node, use `dsc repair`.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
     )
     .action(async (names: readonly string[], options: { repair?: true }) => {
       for (const name of names) await requireKnownDataset(context, name, 'dsc verify')

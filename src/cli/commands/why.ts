@@ -15,10 +15,8 @@ import { findTerminalWidth } from '../output/text-table.js'
 /** `dsc why <dataset>`: why it is here, was evicted or refused; what holds it; what would be evicted next. */
 export function whyCommand(context: CliContext): Command {
   return new Command('why')
-    .description(
-      'explain why a dataset is here, was evicted or refused, what keeps it, and what would go next',
-    )
-    .argument('<dataset>', 'name of the dataset, or the id that a failure came with')
+    .description('explain why a dataset is here, was evicted or was refused')
+    .argument('<dataset>', 'a dataset, or the id of a failure')
     .option('--node <node>', 'only this node')
     .addHelpText(
       'after',
@@ -26,7 +24,7 @@ export function whyCommand(context: CliContext): Command {
 Examples:
   dsc why flowers
   dsc why flowers --node gpu-07
-  dsc why 5f0c1d9a2b7e            a failure of which dsc prepare printed this id
+  dsc why 5f0c1d9a2b7e            the failure with this id
   dsc why flowers --json | jq '.copies[].keptBy'`,
     )
     .action(async (dataset: string, options: { node?: string }) => {
