@@ -24,6 +24,8 @@ interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment
   readonly config: (overrides?: Overrides) => Promise<Config>
   readonly reopenRecord: () => Promise<RecordStore>
   readonly openApi: (record?: RecordStore) => Promise<NodeApi>
+  /** Reads an argument that names a record. */
+  readonly locateRecord: (raw: string) => Promise<RecordLocation>
   readonly openDatabase: (raw: string, options: { readonly mustExist: boolean }) => Promise<SqlDatabase>
   close(): Promise<void>
 }
@@ -113,6 +115,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
       return (await import('./cache/api/node-api.js')).createOwnApi(record ? { ...cache, record } : cache)
     },
     openSource,
+    locateRecord,
     openDatabase: openNamedDatabase,
     async close() {
       for (const record of opened.splice(0)) await record.close()
@@ -147,13 +150,16 @@ function behindDoor(): DscError {
   )
 }
 
+async function locateRecord(raw: string): Promise<RecordLocation> {
+  const { resolveRecord } = await import('./config/resolve-path.js')
+  return resolveRecord(raw, { folder: process.cwd(), homeDirectory: findHomeDirectory() }, 'argument')
+}
+
 async function openNamedDatabase(
   raw: string,
   { mustExist }: { readonly mustExist: boolean },
 ): Promise<SqlDatabase> {
-  const { resolveRecord } = await import('./config/resolve-path.js')
-  const base = { folder: process.cwd(), homeDirectory: findHomeDirectory() }
-  const location = resolveRecord(raw, base, 'argument')
+  const location = await locateRecord(raw)
   if (mustExist && location.kind === 'sqlite' && !existsSync(location.path)) {
     throw new DscError('RECORD_UNAVAILABLE', `there is no record at ${location.path}`, {
       hint: 'dsc config shows where the record is',
@@ -191,6 +197,7 @@ async function openDatabaseAt(location: RecordLocation): Promise<SqlDatabase> {
 async function openCache(config: Config, record: RecordStore): Promise<Cache> {
   const { root, policy } = config.cache
   const { openCacheRoot } = await import('./cache/open-cache-root.js')
+  const { requireOwnRecord } = await import('./cache/own-record.js')
   const { requireFreeNode, requireOwnNode } = await import('./cache/claim-node.js')
   const { node } = config
   const machine = readMachine()
@@ -200,6 +207,8 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
       return hasReadyCopies(record, node)
     },
   })
+  const isKnown = async () => (await record.listNodes()).some(({ identity }) => identity?.cacheId === cacheId)
+  await requireOwnRecord({ root, location: config.record, isKnown })
   const identity = { cacheId, machine }
   await requireOwnNode(record, { node, cacheRoot: root, identity })
   const { concurrency, stallTimeoutMs, maxRequests, bandwidthBytesPerSecond } = config.stage

@@ -1,4 +1,4 @@
-import { readCacheIdentity } from './cache/cache-identity.js'
+import { nameRecord, readCacheIdentity } from './cache/cache-identity.js'
 import { addUse } from './cache/leases/add-use.js'
 import { chooseHolder } from './cache/leases/choose-holder.js'
 import { identifyCaller } from './cache/leases/identify-caller.js'
@@ -52,7 +52,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   const declared = datasets.find((dataset) => dataset.name === name)
   const opening = openExistingRecord(location)
   opening.catch(() => {}) // a server is on its way meanwhile
-  const { caller, cacheId, machine } = await openOrClose(async (closers) => {
+  const { caller, cacheId, machine, recordName } = await openOrClose(async (closers) => {
     closers.add(async () => (await opening.catch(() => undefined))?.record.close()) // it keeps the process alive
     return findAsker(values, cache)
   })
@@ -66,7 +66,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     if (dataset === undefined) return false
     const lease = chooseHolder(caller, nowMs())
     // Another cache under this node's name, or another name or folder for this cache: the whole program says so.
-    if (typeof cacheId !== 'string') return false
+    if (typeof cacheId !== 'string' || recordName !== nameRecord(location, cache.root)) return false
     const claim = { node, cacheRoot: cache.root, identity: { cacheId, machine } }
     const nodes = await record.listNodes()
     if (judgeNodeClaim(claim, nodes).outcome !== 'ours') return false
@@ -91,7 +91,8 @@ function findAsker(values: Arguments, { root, policy }: Pick<Config['cache'], 'r
     shares: policy.shares,
     ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
   })
-  return { caller, cacheId: readCacheIdentity(root)?.id, machine: readMachine() }
+  const identity = readCacheIdentity(root)
+  return { caller, cacheId: identity?.id, recordName: identity?.record, machine: readMachine() }
 }
 
 interface OpenedRecord {

@@ -4,6 +4,7 @@ import { readMachine } from '../platform/machine-identity.js'
 import { type ClaimVerdict, judgeNodeClaim, type NodeClaim } from '../policy/judge-node-claim.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import { openCacheRoot, renewCacheId } from './open-cache-root.js'
+import { governBy } from './own-record.js'
 
 /** Rejects with NODE_TAKEN if the name belongs to another cache root or machine. */
 export async function requireOwnNode(record: RecordStore, claim: NodeClaim): Promise<void> {
@@ -21,11 +22,14 @@ export async function claimNode(options: {
   readonly node: string
   readonly cacheRoot: string
   readonly isNew: boolean
+  /** Name of the record, which governs the cache from now on. */
+  readonly recordName: string
 }): Promise<{ readonly cacheId: string; readonly renamedFrom: string | undefined }> {
   const { record, node, cacheRoot } = options
   const cacheId = options.isNew
     ? await renewCacheId(cacheRoot)
     : await openCacheRoot(cacheRoot, { hasCopies: async () => false })
+  await governBy(cacheRoot, { id: cacheId, record: options.recordName })
   const identity = { cacheId, machine: readMachine() }
   const nodes = await record.listNodes()
   const known = nodes.find((entry) => entry.identity?.cacheId === cacheId && entry.node !== node)

@@ -48,7 +48,7 @@ export async function openCacheRoot(
       makeFolder(directory)
     }
     const id = crypto.randomUUID()
-    await writeFirst(identityFile(root), formatIdentity(id))
+    await writeFirst(identityFile(root), formatIdentity({ id }))
     return id
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -63,10 +63,18 @@ export async function openCacheRoot(
 /** Gives the cache a new id, for instance because its disk was copied, and returns it. */
 export async function renewCacheId(root: string): Promise<string> {
   const id = crypto.randomUUID()
-  const next = `${identityFile(root)}.${id}`
-  await writeFile(next, formatIdentity(id), { flag: 'wx' })
-  await rename(next, identityFile(root))
+  await writeIdentity(root, { id })
   return id
+}
+
+/** Replaces the identity file. */
+export async function writeIdentity(
+  root: string,
+  identity: { readonly id: string; readonly record?: string },
+): Promise<void> {
+  const next = `${identityFile(root)}.${crypto.randomUUID()}`
+  await writeFile(next, formatIdentity(identity), { flag: 'wx' })
+  await rename(next, identityFile(root))
 }
 
 /** Creates a complete file in one step. Rejects with EEXIST if it exists. */
@@ -80,6 +88,6 @@ async function writeFirst(path: string, text: string): Promise<void> {
   }
 }
 
-function formatIdentity(id: string): string {
-  return `${JSON.stringify({ layout: LAYOUT_VERSION, id })}\n`
+function formatIdentity(identity: { readonly id: string; readonly record?: string }): string {
+  return `${JSON.stringify({ layout: LAYOUT_VERSION, ...identity })}\n`
 }

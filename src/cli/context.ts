@@ -1,6 +1,6 @@
 import type { NodeApi } from '../cache/api/node-api.js'
 import type { Surroundings } from '../cache/surroundings.js'
-import type { Config } from '../config/config.js'
+import type { Config, RecordLocation } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import type { SqlDatabase } from '../records/database/sql-database.js'
@@ -27,6 +27,8 @@ export interface CliContext extends Surroundings {
   readonly openApi: (record?: RecordStore) => Promise<NodeApi>
   /** Opens the configured record again, for a command that outlives the first connection; the caller closes it. */
   readonly reopenRecord: () => Promise<RecordStore>
+  /** Reads an argument that names a record, in the form of `record:`. */
+  readonly locateRecord: (raw: string) => Promise<RecordLocation>
   /**
    * Opens the database of the record that `raw` names, in the form of `record:`; the caller closes it. Creates a
    * missing file, or rejects with RECORD_UNAVAILABLE if it `mustExist`.

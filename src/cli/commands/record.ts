@@ -35,6 +35,12 @@ function migrateCommand(context: CliContext): Command {
         const to = await context.openDatabase(rawTo, { mustExist: false })
         try {
           const rows = await moveRecord(from, to)
+          const { followRecord } = await import('../../cache/own-record.js')
+          const { cache } = await context.config()
+          await followRecord(cache.root, {
+            from: await context.locateRecord(rawFrom),
+            to: await context.locateRecord(rawTo),
+          })
           const answer: MigrateAnswer = { dsc: 1, from: from.location, to: to.location, rows }
           context.report.result(answer, () =>
             [
@@ -106,8 +112,10 @@ function claimNodeCommand(context: CliContext): Command {
     )
     .action(async (options: { readonly new?: true; readonly yes?: true }) => {
       const { claimNode } = await import('../../cache/claim-node.js')
-      const [{ node, cache }, store] = await Promise.all([context.config(), context.openRecord()])
-      const claim = { record: store, node, cacheRoot: cache.root, isNew: options.new === true }
+      const { nameRecord } = await import('../../cache/cache-identity.js')
+      const [{ node, cache, record }, store] = await Promise.all([context.config(), context.openRecord()])
+      const recordName = nameRecord(record, cache.root)
+      const claim = { record: store, node, cacheRoot: cache.root, isNew: options.new === true, recordName }
       const question = `Let node ${node} be ${cache.root} on this machine from now on?`
       if (!(await confirm(question, { isYes: options.yes === true }))) return
       const { renamedFrom, cacheId } = await claimNode(claim)

@@ -1,0 +1,60 @@
+import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import type { RecordLocation } from '../config/config.js'
+import { DscError } from '../failure/dsc-error.js'
+import { isRefused } from '../platform/disk-failure.js'
+import { nameRecord, readCacheIdentity } from './cache-identity.js'
+import { writeIdentity } from './open-cache-root.js'
+
+/**
+ * Rejects if another record governs the cache: each would evict what jobs hold by the other. A record that knows the
+ * cache takes it over from one that is gone (moved, or restored), and among names of servers.
+ */
+export async function requireOwnRecord(options: {
+  readonly root: string
+  readonly location: RecordLocation
+  /** Whether the record knows the cache by its id. */
+  readonly isKnown: () => Promise<boolean>
+}): Promise<void> {
+  const { root, location, isKnown } = options
+  const identity = readCacheIdentity(root)
+  const named = identity?.record
+  const own = nameRecord(location, root)
+  if (typeof identity?.id !== 'string' || named === own) return
+  if (typeof named === 'string' && !(mayFollow(named, root, location) && (await isKnown()))) {
+    const found = named.includes('://') ? named : join(root, named)
+    throw new DscError('CACHE_ROOT_INVALID', `${root} is governed by the record ${found}, not by ${own}`, {
+      hint: `set record: ${found} in dsc.yaml; or, if that record is no longer used: dsc record claim-node`,
+    })
+  }
+  await governBy(root, { id: identity.id, record: own })
+}
+
+/** Makes the record govern the cache from now on. */
+export async function governBy(
+  root: string,
+  identity: { readonly id: string; readonly record: string },
+): Promise<void> {
+  try {
+    await writeIdentity(root, identity)
+  } catch (error) {
+    if (!isRefused(error)) throw error // its owner writes it the next time
+  }
+}
+
+/** Lets the cache follow its record to a new place. Does nothing if another record governs it, or none yet. */
+export async function followRecord(
+  root: string,
+  moved: { readonly from: RecordLocation; readonly to: RecordLocation },
+): Promise<void> {
+  const identity = readCacheIdentity(root)
+  if (typeof identity?.id !== 'string' || identity.record !== nameRecord(moved.from, root)) return
+  await governBy(root, { id: identity.id, record: nameRecord(moved.to, root) })
+}
+
+/** Whether the named record cannot be another one that is in use. */
+function mayFollow(named: string, root: string, location: RecordLocation): boolean {
+  if (named.startsWith('postgres')) return location.kind === 'postgres'
+  const path = named.startsWith('sqlite://') ? named.slice('sqlite://'.length) : join(root, named)
+  return lstatSync(path, { throwIfNoEntry: false }) === undefined
+}
