@@ -1,24 +1,31 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { findClosest } from '../../model/find-closest.js'
 import type { Surroundings } from '../surroundings.js'
+import { resolveDataset } from './resolve-dataset.js'
 
 /**
- * Rejects with DATASET_UNKNOWN unless dsc.yaml or the record knows a dataset of that name: added, copied to a node, or
- * in the history. `command` is the command that was asked for, such as `dsc evict`; the hint repeats it with the
- * nearest name.
+ * Resolves with the name of the dataset that a user names as for `dsc prepare`: by a name or by the URL of its source.
+ * Rejects with DATASET_UNKNOWN unless dsc.yaml or the record knows it: added, copied to a node, or in the history.
+ * `command` is the command that was asked for, such as `dsc evict`; the hint repeats it with the nearest name.
  */
 export async function requireKnownDataset(
   context: Surroundings,
-  name: string,
+  named: string,
   command: string,
-): Promise<void> {
+): Promise<string> {
+  const name = await nameDataset(context, named)
   const { datasets } = await context.config()
-  if (datasets.some((declared) => declared.name === name)) return
+  if (datasets.some((declared) => declared.name === name)) return name
   const record = await context.openRecord()
-  if (await record.findDataset(name)) return
-  if ((await record.listCopies({ dataset: name }, context.nowMs())).length > 0) return
-  if ((await record.listEvents({ dataset: name, limit: 1 })).length > 0) return
+  if (await record.findDataset(name)) return name
+  if ((await record.listCopies({ dataset: name }, context.nowMs())).length > 0) return name
+  if ((await record.listEvents({ dataset: name, limit: 1 })).length > 0) return name
   throw await unknownDataset(context, name, { command, otherwise: 'dsc dataset ls' })
+}
+
+/** The name of the dataset whose source is at a URL; any other word stays as it is. */
+export async function nameDataset(context: Surroundings, named: string): Promise<string> {
+  return named.includes('://') ? (await resolveDataset(context, named)).name : named
 }
 
 /** The failure for an unknown name. Its hint is `command` with the nearest name, if one is close. */

@@ -62,7 +62,7 @@ function describeStaging(transfer: WaitedStaging, task: string): string {
   return `${node} stages it${whose}${from}: ${formatByteSize(writtenBytes)} of ${formatByteSize(contentBytes)}`
 }
 
-/** The last refusals of tasks that have since received nothing; `events` are newest first. */
+/** The last refusals of datasets that nobody has received since; `events` are newest first. */
 function waitsForRoom({
   takenAtMs,
   transfers,
@@ -76,11 +76,13 @@ function waitsForRoom({
     ),
   )
   const refused = new Map<string, { readonly last: RecordEvent; sinceMs: number }>()
+  const admitted = new Set<string>() // there was room for it since, whoever asked
   for (const event of events) {
-    if (event.task === null) continue
+    const place = JSON.stringify([event.dataset, event.node])
+    if (event.kind === 'staged' || event.kind === 'leased') admitted.add(place)
+    if (event.task === null || event.kind !== 'refused') continue
     const key = keyOf(event)
-    if (event.kind === 'staged' || event.kind === 'leased') settled.add(key)
-    if (event.kind !== 'refused' || settled.has(key)) continue
+    if (settled.has(key) || admitted.has(place)) continue
     const known = refused.get(key)
     if (known) known.sinceMs = event.atMs
     else if (takenAtMs - event.atMs <= REFUSED_FOR_MS) refused.set(key, { last: event, sinceMs: event.atMs })

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { isDscError } from '../../failure/dsc-error.js'
+import { escapeControls } from '../../failure/escape-controls.js'
 
 /** Adapts a model's `parse…` function for a flag: its error becomes an error in the arguments. */
 export function argument<Value>(parse: (raw: string) => Value): (raw: string) => Value {
@@ -26,6 +27,14 @@ export function parseCount(raw: string): number {
   const count = /^\d+$/.test(raw) ? Number(raw) : Number.NaN
   if (count >= 1 && Number.isSafeInteger(count)) return count
   throw new RangeError(`expected a whole number of 1 or more, found ${JSON.stringify(raw)}`)
+}
+
+/** Checks words that others are shown on their terminals: some, and nothing that a terminal obeys. */
+export function parseWords(raw: string): string {
+  if (raw.trim() !== '' && !/[\n\t]/.test(raw) && escapeControls(raw) === raw) return raw
+  throw new RangeError(
+    `expected words without control characters, found ${escapeControls(JSON.stringify(raw))}`,
+  )
 }
 
 /** Checks an `http://` or `https://` URL and returns it unchanged. */

@@ -20,27 +20,28 @@ interface EvictOptions {
 export function evictCommand(context: CliContext): Command {
   return new Command('evict')
     .description('delete idle copies on this node')
-    .argument('[datasets...]', 'datasets to evict')
+    .argument('[datasets...]', 'datasets to evict, by name or URL')
     .option(
       '--free <size>',
-      'evict the least recently used, until this much is free',
+      'instead: the least recently used until this much is freed, for example 200GiB',
       argument(parseByteSize),
     )
-    .option('--dry-run', 'show what would be evicted')
+    .option('--dry-run', 'show what would go, and delete nothing')
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc evict flowers\n  dsc evict --free 200GiB --dry-run\n  dsc evict flowers birds --yes',
     )
-    .action(async (names: readonly string[], options: EvictOptions) => {
-      if ((names.length === 0) === (options.free === undefined)) {
+    .action(async (named: readonly string[], options: EvictOptions) => {
+      if ((named.length === 0) === (options.free === undefined)) {
         throw new DscError('USAGE', 'expected either datasets or --free <size>', { hint: 'dsc evict --help' })
       }
+      const names: string[] = []
+      for (const word of named) names.push(await requireKnownDataset(context, word, 'dsc evict'))
       const selection =
         options.free === undefined
           ? { kind: 'datasets' as const, names }
           : { kind: 'free' as const, bytes: options.free }
-      for (const name of names) await requireKnownDataset(context, name, 'dsc evict')
       const api = await context.openApi()
       if (options.dryRun) {
         const plan = await api.planEviction(selection, { isOwn: false })

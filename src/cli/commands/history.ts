@@ -35,8 +35,8 @@ Examples:
   dsc history --since 24h --node gpu-07
   dsc history --json --limit 1000 | jq '.events[] | select(.kind == "evicted")'`,
     )
-    .action(async (dataset: string | undefined, options: HistoryOptions) => {
-      if (dataset !== undefined) await requireKnownDataset(context, dataset, 'dsc history')
+    .action(async (named: string | undefined, options: HistoryOptions) => {
+      const dataset = named && (await requireKnownDataset(context, named, 'dsc history'))
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc history')
       keepHeapSmall()
       const record = await context.openRecord()

@@ -50,13 +50,13 @@ Examples:
   dsc leases --stale --json | jq '.leases | length'`,
     )
     .action(async (options: LeasesOptions) => {
-      if (options.dataset !== undefined)
-        await requireKnownDataset(context, options.dataset, 'dsc leases --dataset')
+      const dataset =
+        options.dataset && (await requireKnownDataset(context, options.dataset, 'dsc leases --dataset'))
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc leases')
       keepHeapSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
-      const filter = { dataset: options.dataset, node: options.node }
+      const filter = { dataset, node: options.node }
       const read = () => readShownLeases(readLeasePages(record, filter), options, nowMs)
       if (options.ndjson) return context.report.stream(formatLines(read(), describeHeldLease))
       if (context.report.isJson) return context.report.stream(formatList('leases', read(), describeHeldLease))

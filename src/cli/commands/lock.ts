@@ -5,19 +5,21 @@ import type { Copy, CopyLock } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { findUserName } from '../../platform/this-user.js'
 import type { LocksAnswer } from '../answers/cache-answers.js'
+import { argument, parseWords } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc lock`: neither the limits nor an operator's evict delete the dataset's copies on this node. */
 export function lockCommand(context: CliContext): Command {
   return new Command('lock')
-    .description('never evict a dataset on this node')
+    .description('never evict the copies of a dataset on this node')
     .argument('<dataset>')
-    .option('--reason <text>', 'shown to everybody whom the lock stops')
+    .option('--reason <text>', 'shown to everybody whom the lock stops', argument(parseWords))
     .addHelpText(
       'after',
       "\nExamples:\n  dsc lock flowers\n  dsc lock flowers --reason 'paper deadline, ask Ada'",
     )
-    .action(async (dataset: string, options: { reason?: string }) => {
+    .action(async (named: string, options: { reason?: string }) => {
+      const dataset = await requireKnownDataset(context, named, 'dsc lock')
       const earlier = await listLocked(context, dataset)
       const by = findUserName(context.environment)
       const copies = await setLock(context, dataset, {
@@ -41,10 +43,11 @@ export function lockCommand(context: CliContext): Command {
 /** `dsc unlock`: lets dsc evict the dataset's idle copies again. */
 export function unlockCommand(context: CliContext): Command {
   return new Command('unlock')
-    .description('remove the lock of a dataset on this node')
+    .description('let the copies of a dataset on this node be evicted again')
     .argument('<dataset>')
     .addHelpText('after', '\nExamples:\n  dsc unlock flowers\n  dsc unlock flowers --json')
-    .action(async (dataset: string) => {
+    .action(async (named: string) => {
+      const dataset = await requireKnownDataset(context, named, 'dsc unlock')
       const locked = await listLocked(context, dataset)
       const copies = await setLock(context, dataset, null)
       context.report.result(describeLocks(copies), () =>
@@ -72,7 +75,6 @@ async function setLock(
   lock: CopyLock | null,
 ): Promise<readonly Copy[]> {
   const verb = lock ? 'dsc lock' : 'dsc unlock'
-  await requireKnownDataset(context, dataset, verb)
   const { node } = await context.config()
   const record = await context.openRecord()
   const copies = await record.setLock({ dataset, node }, lock, context.nowMs())

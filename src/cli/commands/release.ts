@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { chooseHolder } from '../../cache/leases/choose-holder.js'
 import { identifyCaller } from '../../cache/leases/identify-caller.js'
+import { nameDataset } from '../../cache/names/known-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import type { ReleaseAnswer, ReleaseLeaseAnswer } from '../answers/cache-answers.js'
@@ -18,23 +19,24 @@ interface ReleaseOptions {
 export function releaseCommand(context: CliContext): Command {
   return new Command('release')
     .description('end a lease')
-    .argument('[dataset]', 'the dataset (with --all: every dataset of the task)')
+    .argument('[dataset]', 'the dataset, by name or URL (with --all: all of the task)')
     .addOption(taskOption('the task that holds it (default: as in `dsc prepare`)'))
     .option('--lease <lease>', 'end this lease, as `dsc leases` lists it')
     .option('--all', 'end every lease of the task on this node')
     .option('--any-node', 'also on other nodes')
     .addHelpText(
       'after',
-      '\nReleasing twice is no error.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
+      '\nReleasing twice is no error, so that an epilog may.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
     )
-    .action(async (dataset: string | undefined, options: ReleaseOptions) => {
-      if (dataset === undefined && options.all === undefined && options.lease === undefined) {
+    .action(async (named: string | undefined, options: ReleaseOptions) => {
+      if (named === undefined && options.all === undefined && options.lease === undefined) {
         throw new DscError('USAGE', 'nothing to release: name a dataset, or give --all or --lease', {
           hint: 'dsc release <dataset> --task <name>',
         })
       }
       const { node } = await context.config()
       const record = await context.openRecord()
+      const dataset = named === undefined ? undefined : await nameDataset(context, named)
       if (options.lease !== undefined) {
         const released = await record.releaseUses({ leaseId: options.lease }, context.nowMs())
         if (released === 0) {

@@ -6,6 +6,7 @@ import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { reportProgress } from '../../cache/prepare/report-progress.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
 import { identifyProcess } from '../../platform/processes.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
@@ -79,9 +80,10 @@ async function prepareAll(
   const caller = identifyCaller({ environment, task: named, isOwnProcess: true, shares })
   const { task, parties } = chooseHolder(caller, nowMs())
   const lease = { task, holder, expiresAtMs: null, parties }
+  const datasets: Dataset[] = []
+  for (const raw of wanted.datasets) datasets.push(await resolveDataset(context, raw)) // before anything is staged
   const copies: Copy[] = []
-  for (const raw of wanted.datasets) {
-    const dataset = await resolveDataset(context, raw)
+  for (const dataset of datasets) {
     const prepared = await prepareDataset(
       cache,
       { dataset, lease, isRefresh: refresh === true, mayWait: true },

@@ -47,13 +47,13 @@ Examples:
   dsc status --json | jq '.copies[] | select(.referenceCount == 0) | .dataset'`,
     )
     .action(async (options: StatusOptions) => {
+      const dataset =
+        options.dataset && (await requireKnownDataset(context, options.dataset, 'dsc status --dataset'))
       const filter: StatusFilter = {
         ...(options.node === undefined ? {} : { node: options.node }),
-        ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
+        ...(dataset === undefined ? {} : { dataset }),
       }
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc status')
-      if (options.dataset !== undefined)
-        await requireKnownDataset(context, options.dataset, 'dsc status --dataset')
       const isLive =
         !options.plain &&
         !options.all &&

@@ -12,16 +12,17 @@ import { alignColumns } from '../output/align-columns.js'
 export function verifyCommand(context: CliContext): Command {
   return new Command('verify')
     .description('check copies on this node against their checksums')
-    .argument('[datasets...]', 'datasets to verify (default: every ready copy)')
+    .argument('[datasets...]', 'datasets to verify, by name or URL (default: every ready copy)')
     .option('--repair', 'download missing and damaged parts again')
     .addHelpText(
       'after',
-      '\nFor stripes that were lost with their node, use `dsc repair`.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
+      '\nOnly copies that are here are looked at. A stripe that is gone with its node: dsc repair.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
     )
-    .action(async (names: readonly string[], options: { repair?: true }) => {
-      for (const name of names) await requireKnownDataset(context, name, 'dsc verify')
+    .action(async (named: readonly string[], options: { repair?: true }) => {
+      const names = new Set<string>()
+      for (const word of named) names.add(await requireKnownDataset(context, word, 'dsc verify'))
       const cache = await context.openCache()
-      const results = await verifyDataset(cache, names, {
+      const results = await verifyDataset(cache, [...names], {
         isRepair: options.repair === true,
         signal: context.signal,
         onProgress: (dataset, checkedFiles, checkedBytes) =>

@@ -16,7 +16,7 @@ import { findTerminalWidth } from '../output/text-table.js'
 export function whyCommand(context: CliContext): Command {
   return new Command('why')
     .description('explain why a dataset is here, was evicted or was refused')
-    .argument('<dataset>', 'a dataset, or the id of a failure')
+    .argument('<dataset>', 'a dataset, its URL, or the id of a failure')
     .option('--node <node>', 'only this node')
     .addHelpText(
       'after',
@@ -24,17 +24,17 @@ export function whyCommand(context: CliContext): Command {
 Examples:
   dsc why flowers
   dsc why flowers --node gpu-07
-  dsc why 5f0c1d9a2b7e            the failure with this id
+  dsc why 5f0c1d9a2b7e            a failure of which dsc prepare printed this id
   dsc why flowers --json | jq '.copies[].keptBy'`,
     )
-    .action(async (dataset: string, options: { node?: string }) => {
-      const failure = await findFailure(context, dataset)
+    .action(async (named: string, options: { node?: string }) => {
+      const failure = await findFailure(context, named)
       if (failure) {
-        const answer: FailedAnswer = { dsc: 1, id: dataset, failure: describeEvent(failure) }
+        const answer: FailedAnswer = { dsc: 1, id: named, failure: describeEvent(failure) }
         context.report.result(answer, () => formatFailure(failure, context.nowMs()))
         return
       }
-      await requireKnownDataset(context, dataset, 'dsc why')
+      const dataset = await requireKnownDataset(context, named, 'dsc why')
       if (options.node !== undefined) await requireKnownNode(context, options.node, `dsc why ${dataset}`)
       keepHeapSmall()
       const record = await context.openRecord()

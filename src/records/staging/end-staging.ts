@@ -43,7 +43,7 @@ export async function markCopyReady(write: RecordWrite, published: PublishedCopy
   transaction.post('DELETE FROM leases WHERE lease_id = ?', [published.stageLeaseId])
   writeCopyEvent(write, copy, {
     kind: 'staged',
-    task: copy.lastTask,
+    task: copy.stagerTask,
     reason: published.reason,
     detail: published.detail,
   })
@@ -62,7 +62,7 @@ export async function endStaging(write: RecordWrite, ended: EndedStaging): Promi
   if (ended.failure) {
     writeCopyEvent(write, copy, {
       kind: ended.failure.code === 'QUOTA_EXCEEDED' ? 'refused' : 'staging-failed',
-      task: copy.lastTask,
+      task: copy.stagerTask,
       reason: ended.failure.message,
       detail: { ...ended.failure, stageLeaseId: ended.stageLeaseId },
     })
