@@ -4,6 +4,7 @@ import type { DoorClient } from './agent/door/door-client.js'
 import type { DoorGreeting } from './agent/door/door-wire.js'
 import type { NodeApi } from './cache/api/node-api.js'
 import type { Cache } from './cache/cache.js'
+import type { KeptRepository } from './cache/download/reuse-blobs.js'
 import type { RecordOptions, Surroundings } from './cache/surroundings.js'
 import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
@@ -36,6 +37,8 @@ interface ComposeOptions {
   readonly onIgnoredFile?: (ignored: NonNullable<Config['ignoredFile']>) => void
   /** Hears of a server or service that is waited for. */
   readonly onRecordAway?: (sentence: string) => void
+  /** Hears that a cache of one's own was deleted, and begins anew. */
+  readonly onBegunAnew?: (sentence: string) => void
   /** Whether the node's service may answer instead, where it has a door and no configuration of one's own counts. */
   readonly isDoorUsed?: boolean
   /** Whether a command of the caller's is started later, with the caller's rights. */
@@ -93,7 +96,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
   }
   const openOwnCache = once(async () => {
     if (await findDoor()) throw behindDoor()
-    return openCache(await config(), await openRecord())
+    return openCache(await config(), await openRecord(), options.onBegunAnew)
   })
   return {
     // Once the record is open its clock counts: on a cluster all nodes share it.
@@ -194,7 +197,11 @@ async function openDatabaseAt(location: RecordLocation): Promise<SqlDatabase> {
   return (await import('./records/sqlite/sqlite-database.js')).openSqliteDatabase(location.path)
 }
 
-async function openCache(config: Config, record: RecordStore): Promise<Cache> {
+async function openCache(
+  config: Config,
+  record: RecordStore,
+  onBegunAnew?: (sentence: string) => void,
+): Promise<Cache> {
   const { root, policy } = config.cache
   const { openCacheRoot } = await import('./cache/open-cache-root.js')
   const { requireOwnRecord } = await import('./cache/own-record.js')
@@ -204,7 +211,11 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
   const cacheId = await openCacheRoot(root, {
     hasCopies: async () => {
       await requireFreeNode(record, { node, cacheRoot: root, machine })
-      return hasReadyCopies(record, node)
+      if (!(await hasReadyCopies(record, node))) return false
+      // One's own cache below the home folder is on no disk that could be missing: `rm -rf ~/.cache` deleted it.
+      const isDeleted = config.origins['cache.root']?.kind === 'default' && !existsSync(root)
+      if (isDeleted) onBegunAnew?.(`${root} was deleted: what it had is fetched again when it is asked for`)
+      return !isDeleted
     },
   })
   const isKnown = async () => (await record.listNodes()).some(({ identity }) => identity?.cacheId === cacheId)
@@ -220,7 +231,7 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
     policy,
     nowMs: () => record.nowMs(),
     openSource,
-    findBlobs,
+    findKept,
     ...(config.record.kind === 'postgres' ? { openStagingSource: createStagingSource(config, record) } : {}),
     measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
     listSlurmJobs: async () => (await import('./cache/leases/slurm-queue.js')).listSlurmJobs(),
@@ -257,9 +268,10 @@ function openSource(dataset: Dataset): Promise<Source> {
 }
 
 /** Where the hub's own clients keep a repository's contents for this user. */
-function findBlobs({ source }: Dataset): string | undefined {
+function findKept({ source }: Dataset): KeptRepository | undefined {
   const url = findHubUrl(source)
-  return url && join(findHubCache(process.env, findHomeDirectory()), nameHubFolder(url), 'blobs')
+  const cache = findHubCache(process.env, findHomeDirectory())
+  return url && { directory: join(cache, nameHubFolder(url)), within: url.folder }
 }
 
 /** On a cluster a dataset is staged from other nodes where they have it. */

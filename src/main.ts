@@ -31,6 +31,7 @@ export async function main(): Promise<void> {
       report.warn(`ignoring ${path}: ${reason} (to use it: --config ${path})`),
     onRecordAway: (sentence) => report.note(sentence),
     // The agent's mounter, too, is started as root.
+    onBegunAnew: (sentence) => report.note(sentence),
     startsCommand: separator < all.length || argv.includes('--csi'),
     isDoorUsed: goesThroughDoor(argv),
     signal: stop.signal,

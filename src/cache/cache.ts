@@ -3,6 +3,7 @@ import type { NodeIdentity } from '../model/node.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import type { Source, StagingPlan, StagingSource } from '../sources/source.js'
+import type { KeptRepository } from './download/reuse-blobs.js'
 
 /** One node's cache, on which every use case in this folder works. The caller that opened it closes its record. */
 export interface Cache {
@@ -17,8 +18,8 @@ export interface Cache {
   readonly openSource: (dataset: Dataset) => Promise<Source>
   /** Opens a source for staging that also fetches from other nodes; absent if the record serves one machine only. */
   readonly openStagingSource?: (dataset: Dataset, plan: StagingPlan) => Promise<StagingSource>
-  /** A folder where this user has contents of the dataset's objects, named by etag; undefined if there is none. */
-  readonly findBlobs?: (dataset: Dataset) => string | undefined
+  /** Where hub clients of this user keep the dataset's repository; undefined if it is none. */
+  readonly findKept?: (dataset: Dataset) => KeptRepository | undefined
   readonly measureDisk: () => Promise<DiskUsage>
   /** Job ids that Slurm still knows; undefined if that cannot be found out, and then nothing is concluded. */
   readonly listSlurmJobs: () => Promise<ReadonlySet<string> | undefined>

@@ -218,6 +218,11 @@ const VALUE_FLAGS = ['--config', '--log-file']
 
 /** Runs the verb in `argv` (without node and script). Rejects as the verb does. */
 export async function runProgram(argv: readonly string[], context: CliContext): Promise<void> {
+  const [first, ...words] = argv
+  if (first === 'help') {
+    const isKnown = words.length === 0 || findVerb(words) !== undefined
+    return runProgram(isKnown ? [...words, '--help'] : words, context)
+  }
   const program = createProgram('dsc', context.version)
   const asked = findVerb(argv)
   const isVersionAsked = argv.includes('--version') || argv.includes('-V')

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { startHubServer } from '../testing/hub-server.js'
-import { makeWorld } from '../testing/world.js'
+import { makeWorld, writeTree } from '../testing/world.js'
 
 test('dsc prepare stages a repository of a hub, proven, and fetches only what a new commit changed', async (t) => {
   const hub = await startHubServer()
@@ -256,6 +256,26 @@ test('dsc adopt takes what the hub’s own clients have downloaded, and fetches 
   hub.requests.length = 0
   assert.equal((await run('prepare', 'hf://org/model', '--task', 'a')).stdout.trim(), path)
   assert.deepEqual(hub.requests, [])
+})
+
+test('files of a hub cache on a disk without links are taken from its snapshots', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  const [weights, changed] = [randomBytes(300_000), randomBytes(9000)]
+  const files = { 'w.safetensors': weights, 'onnx/w.onnx': changed, 'config.json': '{}' }
+  const commit = hub.commit('models/org/model', files)
+  const world = await makeWorld(t, {})
+  const clients = join(world.directory, 'hub')
+  await writeTree(join(clients, 'models--org--model/snapshots', commit), {
+    ...files,
+    'onnx/w.onnx': randomBytes(9000),
+  })
+  const environment = { HF_ENDPOINT: hub.endpoint, HF_HUB_CACHE: clients }
+  const { code, stdout, stderr } = await world.start(['prepare', 'hf://org/model'], { environment }).finished
+  assert.equal(code, 0, stderr)
+  assert.equal(hub.sentBytes, changed.length, 'only what had other bytes came from the hub')
+  for (const [name, body] of Object.entries(files))
+    assert.ok(readFileSync(join(stdout.trim(), name)).equals(Buffer.from(body)), name)
 })
 
 test('a mistake about a repository is one sentence with what to do', async (t) => {

@@ -17,7 +17,7 @@ import { startEarlyFlush } from './early-flush.js'
 import { ObjectDownload } from './object-download.js'
 import { openLanes } from './open-lanes.js'
 import { recheckAfterReboot } from './recheck.js'
-import { reuseBlobs } from './reuse-blobs.js'
+import { type KeptRepository, reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
 import { openStale, staleDirectory } from './stale-staging.js'
 import { LANES, type Lane, SORT_AGAIN_MS, type TakenTask, type TaskLanes } from './task-lanes.js'
@@ -53,8 +53,8 @@ interface DownloadOptions {
   readonly copyDirectory: string
   /** Copies on this node from which identical objects are taken; the dataset's own first. */
   readonly reusableDirectories?: readonly string[]
-  /** A folder of contents named by etag, from which objects are taken. */
-  readonly blobs?: string | undefined
+  /** What hub clients keep of the repository, from which objects are taken. */
+  readonly kept?: KeptRepository | undefined
   /** Called when the reusable copies are no longer needed. */
   readonly onReused?: (() => Promise<void>) | undefined
   /** An attempt fails after this long without a byte, in ms. Default 30,000. */
@@ -109,8 +109,8 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
       reused.reusedBytes += taken.reusedBytes
     }
     await options.onReused?.()
-    if (options.blobs !== undefined) {
-      const taken = await reuseBlobs(manifest, { copy: copyDirectory, blobs: options.blobs }, signal)
+    if (options.kept !== undefined) {
+      const taken = await reuseBlobs(manifest, { copy: copyDirectory, kept: options.kept }, signal)
       reused.reusedFiles += taken.reusedFiles
       reused.reusedBytes += taken.reusedBytes
     }

@@ -1,9 +1,19 @@
-import { closeSync, constants, copyFileSync, lstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
-import type { VerifiedBy } from '../../model/manifest.js'
+import type { ObjectChecksum, VerifiedBy } from '../../model/manifest.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
 import { createDigest, formatDigest } from '../../proof/digest.js'
 import { nameChecksum } from '../../proof/plan-proof.js'
@@ -13,18 +23,31 @@ const READ_BYTES = 1024 * 1024
 const READS_BETWEEN_BREATHS = 32
 const ETAG = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 
+/** What the clients of Hugging Face hubs keep of a repository. */
+export interface KeptRepository {
+  /** `models--org--name` in their cache: `blobs/` has each file under its etag, `snapshots/` by commit and path. */
+  readonly directory: string
+  /** The folder of the repository that the source names; empty, or with a final slash. */
+  readonly within: string
+}
+
 /**
- * Takes objects from `blobs`, where each lies under its etag, as the clients of Hugging Face hubs keep them. Copies the
- * file (by reflink where the file system can) and keeps it if it has the checksum that the source lists. It links none:
- * the folder's owner may still write to it.
+ * Takes objects from what the clients of hubs keep. On disks without symbolic links they have no blobs: each snapshot
+ * then holds its files itself. Copies the file (by reflink where the file system can) and keeps it if it has the
+ * checksum that the source lists. It links none: the folder's owner may still write to it.
  */
 export async function reuseBlobs(
   manifest: Manifest,
-  folders: { readonly copy: string; readonly blobs: string },
+  from: { readonly copy: string; readonly kept: KeptRepository },
   signal: AbortSignal,
 ): Promise<{ readonly reusedFiles: number; readonly reusedBytes: number }> {
   const counts = { reusedFiles: 0, reusedBytes: 0 }
-  if (!statSync(folders.blobs, { throwIfNoEntry: false })?.isDirectory()) return counts
+  const { directory, within } = from.kept
+  const snapshots = listFolder(join(directory, 'snapshots')).map((name) =>
+    join(directory, 'snapshots', name, within),
+  )
+  if (snapshots.length === 0 && listFolder(join(directory, 'blobs')).length === 0) return counts
+  const folders = { copy: from.copy, blobs: join(directory, 'blobs'), snapshots }
   for (const page of manifest.pages('missing')) {
     for (const entry of page) {
       throwIfStopped(signal)
@@ -38,18 +61,36 @@ export async function reuseBlobs(
   return counts
 }
 
-/** Undefined: there is no such blob, or its content does not match its name. */
+interface TakenBlob {
+  readonly verifiedBy: VerifiedBy
+  readonly digest: string
+}
+
+/** Undefined: there is no such file, or its content does not match the checksum. */
 async function takeBlob(
-  { key, etag, checksum, sizeBytes, partBytes }: ManifestEntry,
-  folders: { readonly copy: string; readonly blobs: string },
+  entry: ManifestEntry,
+  folders: { readonly copy: string; readonly blobs: string; readonly snapshots: readonly string[] },
   signal: AbortSignal,
-): Promise<{ readonly verifiedBy: VerifiedBy; readonly digest: string } | undefined> {
+): Promise<TakenBlob | undefined> {
+  const { key, etag, checksum, sizeBytes, partBytes } = entry
   if (etag === null || !ETAG.test(etag) || checksum === null || partBytes !== null) return undefined
-  const blob = join(folders.blobs, etag)
-  const stats = statSync(blob, { throwIfNoEntry: false })
-  if (!stats?.isFile() || stats.size !== sizeBytes) return undefined
   const target = join(filesDirectory(folders.copy), key)
-  if (!copyBlob(blob, target)) return undefined
+  const places = [join(folders.blobs, etag), ...folders.snapshots.map((snapshot) => join(snapshot, key))]
+  for (const place of places) {
+    const stats = statSync(place, { throwIfNoEntry: false })
+    if (!stats?.isFile() || stats.size !== sizeBytes || !copyBlob(place, target)) continue
+    const taken = await checkBlob(target, { checksum, sizeBytes }, signal)
+    if (taken) return taken
+  }
+  return undefined
+}
+
+/** Removes the file if it does not have the checksum. */
+async function checkBlob(
+  target: string,
+  { checksum, sizeBytes }: { readonly checksum: ObjectChecksum; readonly sizeBytes: number },
+  signal: AbortSignal,
+): Promise<TakenBlob | undefined> {
   const digests = [createDigest('sha256')]
   if (checksum.algorithm !== 'sha256') digests.push(createDigest(checksum.algorithm, sizeBytes))
   const take = (chunk: Uint8Array) => {
@@ -98,5 +139,14 @@ async function readInto(path: string, take: (chunk: Uint8Array) => void, signal:
     }
   } finally {
     closeSync(descriptor)
+  }
+}
+
+/** Its names; none if there is no such folder, or this user may not read it. */
+function listFolder(path: string): readonly string[] {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
   }
 }

@@ -119,7 +119,7 @@ async function download(
     waitingThreads: options.waitingThreads,
     copyDirectory: held.path,
     reusableDirectories: reusable.directories,
-    blobs: cache.findBlobs?.(options.dataset),
+    kept: cache.findKept?.(options.dataset),
     onReused: reusable.release,
     ...cache.transfer,
     requestLimit: share.requestLimit,

@@ -12,8 +12,8 @@ export interface DownloadedRepository {
   readonly pinnedSource: string
   /** The clients' cache that contains it, as HF_HUB_CACHE names it. */
   readonly hubCache: string
-  /** Folder of its contents, named by etag. */
-  readonly blobs: string
+  /** Folder of the repository in that cache. */
+  readonly directory: string
 }
 
 const COMMIT = /^[0-9a-f]{40}$/
@@ -56,7 +56,7 @@ function listRevisions(folder: string): readonly DownloadedRepository[] {
     commit,
     pinnedSource: sourceAt(commit),
     hubCache: dirname(folder),
-    blobs: join(folder, 'blobs'),
+    directory: folder,
   }))
 }
 

@@ -67,18 +67,18 @@ async function adoptRepository(context: CliContext, repository: DownloadedReposi
   return stageAtCommit(context, pinnedSource, repository)
 }
 
-/** Stages `source` at the repository's commit, from the repository's blobs. */
+/** Stages `source` at the repository's commit, from what is kept of the repository. */
 async function stageAtCommit(
   context: CliContext,
   source: string,
-  { pinnedSource, blobs }: DownloadedRepository,
+  { pinnedSource, directory }: DownloadedRepository,
 ): Promise<Copy> {
   // Do not ask other nodes: they may have the branch at another commit.
   const { openStagingSource: _, ...cache } = await context.openCache()
   const pinned = {
     ...cache,
     openSource: (dataset: Dataset) => cache.openSource({ ...dataset, source: pinnedSource }),
-    findBlobs: () => blobs,
+    findKept: () => ({ directory, within: '' }),
   }
   const dataset = await resolveDataset(context, source)
   const lease = { task: 'dsc adopt', holder: holdByThisProcess(), expiresAtMs: null }

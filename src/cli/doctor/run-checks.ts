@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { identityFile } from '../../cache/cache-layout.js'
 import type { Config } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
@@ -29,6 +31,7 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
   checks.push(
     ...(await checkRecord(config.record, () => context.openRecord({ patienceMs: RECORD_PATIENCE_MS }))),
   )
+  checks.push(...(await checkOpening(context, config)))
   const { checkAgents, checkCertificate } = await import('./check-agents.js')
   checks.push(...(await checkCertificate(config)))
   checks.push(...(await checkAgents(config, context.openRecord, context.signal)))
@@ -36,6 +39,22 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
   checks.push(...(await checkClocks(datasets, context)))
   checks.push(...(await checkSources(datasets, context.openSource, context.signal)))
   return checks
+}
+
+/** Opens the cache as `dsc prepare` does, if there is one to open. A record that does not open has its own check. */
+async function checkOpening(context: CliContext, { node, cache }: Config): Promise<readonly Check[]> {
+  try {
+    const record = await context.openRecord()
+    const copies = await record.listCopies({ node, states: ['ready'] }, context.nowMs())
+    if (copies.length === 0 && !existsSync(identityFile(cache.root))) return []
+    await context.openCache()
+    return [ok('cache', `${cache.root} is that of ${node} in the record`)]
+  } catch (error) {
+    if (!isDscError(error)) throw error
+    return isDscError(error, 'CACHE_ROOT_INVALID', 'NODE_TAKEN')
+      ? [failed('cache', error.message, error.hint)]
+      : []
+  }
 }
 
 function checkConfiguration({ filePath, ignoredFile }: Config): Check {
