@@ -6,3 +6,13 @@
 export const FORMAT_NAMES = ['files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet', 'mds', 'litdata'] as const
 /** How samples lie in the files of a folder. */
 export type FormatName = (typeof FORMAT_NAMES)[number]
+
+/** How CSV is written, as far as the user says; the rest is found in each file. */
+export interface ToldDialect {
+  /** One character. */
+  readonly delimiter?: string | undefined
+  /** `none`: quotes are text as any other. */
+  readonly quote?: '"' | 'none' | undefined
+  /** Whether the first record names the fields. */
+  readonly header?: boolean | undefined
+}

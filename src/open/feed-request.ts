@@ -1,6 +1,6 @@
 import type { SampleSupply } from '../feed/sources/sample-supply.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
-import type { FormatName } from '../model/sample-formats.js'
+import type { FormatName, ToldDialect } from '../model/sample-formats.js'
 import type { SampleLayout } from '../samples/plan/sample-placement.js'
 
 /** Where samples come from: `target` or `mix`; or `from`, which overrides `target` and allows a `mix`, too. */
@@ -24,6 +24,8 @@ export interface FeedRequest {
   readonly start?: FeedStart | undefined
   /** The content of folders; undefined: the format of most of their bytes. */
   readonly format?: FormatName | undefined
+  /** How CSV is written, as far as the user says. */
+  readonly dialect?: ToldDialect | undefined
   /** How to treat damaged shards. Default 'raise'. */
   readonly onDamage?: 'raise' | 'skip' | undefined
   /** Whether storage nodes must present a certificate signed by `agent.tls.caFile`. */

@@ -62,9 +62,9 @@ async function findSupply(
 ): Promise<LeasedSupply> {
   const { target, mix, from, split, extensions, cacheFolder } = request
   const { indexFolder } = await import('./index-folder.js')
-  const { format, onDamage, columns } = request
-  const index: Index = (folder, copy, read) =>
-    indexFolder(context, folder, { cacheFolder, extensions, format, onDamage, columns, reading: read, copy })
+  const { format, dialect, onDamage, columns } = request
+  const asked = { cacheFolder, extensions, format, dialect, onDamage, columns }
+  const index: Index = (folder, copy, read) => indexFolder(context, folder, { ...asked, reading: read, copy })
   if (from) return findNodes(context, { ...request, from }, index)
   if (mix) {
     if (target !== undefined)

@@ -42,6 +42,8 @@ export interface IndexOptions {
   readonly format?: FormatName | undefined
   /** Default 'follow'. */
   readonly links?: LinkRule | undefined
+  /** How CSV is written, as far as the user says. */
+  readonly dialect?: FormatIndexOptions['dialect']
   /** How to handle a damaged file of samples. Default 'raise'. */
   readonly onDamage?: FormatIndexOptions['onDamage'] | undefined
   /** How and where to unpack rows. Absent: formats that need it are refused. */
@@ -74,12 +76,13 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
   const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow')
   const chosen = chooseFiles(folder, listed, options)
   const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
-  const { cacheFolder, onDamage = 'raise', rows, shared, onProgress } = options
+  const { cacheFolder, onDamage = 'raise', dialect, rows, shared, onProgress } = options
   const format = FORMATS[chosen.format]
-  const asked = { root: fromText(listedRoot), files: chosen.files, onDamage, rows, onProgress }
+  const asked = { root: fromText(listedRoot), files: chosen.files, onDamage, dialect, rows, onProgress }
   const { root, files } = (await format.unpack?.(asked)) ?? { root: listedRoot, files: chosen.files }
   const isKept = cacheFolder !== undefined && !format.hasOwnIndex
-  const stamp = isKept && stampOf(root, { format: chosen.format, files })
+  const kept = { format: chosen.format, files, how: JSON.stringify([onDamage, dialect]) }
+  const stamp = isKept && stampOf(root, kept)
   const cachePath = isKept ? join(cacheFolder, `${stamp}.samples`) : undefined
   if (cachePath !== undefined && !options.isRefreshed) {
     const cached = readKeptTable(cachePath)
@@ -88,7 +91,7 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
       return { root, table: openSampleTable(cached), isCached: true, leftOut }
     }
   }
-  const sharedStamp = isKept && shared && sharedStampOf({ format: chosen.format, files })
+  const sharedStamp = isKept && shared && sharedStampOf(kept)
   if (sharedStamp && !options.isRefreshed) {
     const table = openFitting(await shared.find(sharedStamp), files)
     if (table) {
@@ -101,7 +104,7 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
     ...asked,
     root: fromText(root),
     files,
-    shared: ownIndex && shareIndex(ownIndex, { format: chosen.format, files }),
+    shared: ownIndex && shareIndex(ownIndex, kept),
   })
   const {
     table,
@@ -187,22 +190,25 @@ export function chooseFiles<File extends FolderFile>(
   })
 }
 
+/** What a table is made of, and `how`: with `skip`, records that cannot be read are not in it. */
+type KeptListing = Pick<SampleFiles<ListedFile>, 'format' | 'files'> & { readonly how: string }
+
 /** Digest of everything the table depends on. */
-function stampOf(root: string, { format, files }: Omit<SampleFiles<ListedFile>, 'leftOut'>): string {
-  const stamp = createHash('sha256').update(`${METHOD}\n${format}\n${root}`)
+function stampOf(root: string, { format, files, how }: KeptListing): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${format} ${how}\n${root}`)
   for (const { path, size, mtimeMs } of files) stamp.update(`\n${path}\0${size}\0${mtimeMs}`, 'latin1')
   return stamp.digest('hex')
 }
 
 /** The same on every node: modification times differ between nodes, so they are left out. */
-function sharedStampOf({ format, files }: Omit<SampleFiles<ListedFile>, 'leftOut'>): string {
-  const stamp = createHash('sha256').update(`${METHOD}\n${format}`)
+function sharedStampOf({ format, files, how }: KeptListing): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${format} ${how}`)
   for (const { path, size } of files) stamp.update(`\n${path}\0${size}`, 'latin1')
   return stamp.digest('hex')
 }
 
 /** Shares lists of the same files for a format that keeps its own index. */
-function shareIndex(shared: SharedTables, listed: Omit<SampleFiles<ListedFile>, 'leftOut'>): SharedIndex {
+function shareIndex(shared: SharedTables, listed: KeptListing): SharedIndex {
   const stamp = sharedStampOf(listed)
   return {
     find: async (what) => openFitting(await shared.find(`${stamp}\n${what}`), listed.files),

@@ -3,12 +3,13 @@ import { EVICTION_MODES, type EvictionMode } from '../../feed/arena/arena-space.
 import type { FeedEngine } from '../../feed/engine/feed-engine.js'
 import type { OrderKind } from '../../feed/plan/order.js'
 import type { HostPort } from '../../model/host-port.js'
-import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
+import { FORMAT_NAMES, type FormatName, type ToldDialect } from '../../model/sample-formats.js'
 import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
 import { openNamedEngine } from '../../open/open-named-engine.js'
 import { samplesCacheFolder } from '../../open/samples-folder.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../samples/plan/sample-placement.js'
 import { argument } from '../arguments/parse-argument.js'
+import { parseDialect } from '../arguments/parse-dialect.js'
 import type { CliContext } from '../context.js'
 import {
   parseAddresses,
@@ -39,6 +40,7 @@ export interface FeedOptions {
   readonly k: number | 'auto'
   readonly request?: number
   readonly evict?: EvictionMode
+  readonly dialect?: ToldDialect
   readonly next: boolean
   readonly map: boolean
   readonly conformance?: true
@@ -53,6 +55,7 @@ export function withFeedOptions(command: Command): Command {
     .option('--split <folder>', 'folder of the dataset, for example train')
     .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
     .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
+    .option('--dialect <json>', 'how CSV is written (default: found in each file)', argument(parseDialect))
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(
       new Option('--start <when>', 'when to start if the dataset is not here yet')
@@ -105,6 +108,7 @@ export function openEngineFor(
       columns: options.columns,
       start: options.start,
       format: options.as,
+      dialect: options.dialect,
       onDamage: options.onError,
       isEncrypted: options.tls ?? false,
       token: context.environment.DSC_FEED_TOKEN,

@@ -112,3 +112,60 @@ def test_a_record_that_is_no_csv_is_named(record):
     with pytest.raises(FeedError, match="a record is not CSV: ") as caught:
         decode_row(memoryview(record), {"format": "csv", "delimiter": ",", "columns": ["a", "b"]})
     assert caught.value.code == "COPY_DAMAGED"
+
+
+DIALECTS = {
+    "common-voice.tsv": b'id\tsentence\tage\n1\t"a\t20\n2\tplain\t30\n3\tb"\t40\n4\tx\t50\n',
+    "semicolons.csv": b"a;b\n1,5;2,5\n3;4\n",
+    "twice.csv": b"a,a,b\n1,2,3\n4,5,6\n",
+    "headless.csv": b"1,2.5\n2,3.5\n3,4.5\n",
+    "remarks.csv": b"# from us\na,b\n1,2\n3,4\n",
+    "quoted.csv": b'a,b\n"x, ""y""",1\n"two\nlines",2\n',
+    "marked.csv": b"\xef\xbb\xbfa,b\n1,2\n",
+}
+
+
+def test_dialects_of_csv_are_those_that_duckdb_finds(dataset):
+    folder = dataset.parent / "tables"
+    folder.mkdir()
+    for name, data in DIALECTS.items():
+        (folder / name.replace(".tsv", ".csv")).write_bytes(data)
+    feed = dsc.FeedDataset(folder, batch_size=1, order="sequential")
+    found = {}
+    for batch in feed:
+        for sample in batch:
+            found.setdefault(sample.name.partition(":")[0], []).append(sample.row())
+    assert found["common-voice.csv"][0] == {"id": "1", "sentence": '"a', "age": "20"}
+    assert found["twice.csv"][0] == {"a": "1", "a_1": "2", "b": "3"}
+    assert found["headless.csv"][0] == {"column0": "1", "column1": "2.5"}
+    duckdb = pytest.importorskip("duckdb")
+    found.pop("common-voice.csv")  # of which it makes two records, where every line is one
+    for name, rows in found.items():
+        table = duckdb.read_csv(str(folder / name), all_varchar=True)
+        assert rows == [dict(zip(table.columns, row)) for row in table.fetchall()], name
+
+
+def test_a_dialect_can_be_told(dataset):
+    folder = dataset.parent / "tables"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(b'1;"x\n2;y\n')
+    told = {"csv": {"delimiter": ";", "quote": "none", "header": False}}
+    feed = dsc.FeedDataset(folder, batch_size=2, order="sequential", as_=told)
+    assert [row for batch in feed for row in batch.rows()] == [
+        {"column0": "1", "column1": '"x'},
+        {"column0": "2", "column1": "y"},
+    ]
+    for wrong in ({"csv": {"quotes": "none"}}, {"parquet": {}}, {"csv": {"quote": "'"}}):
+        with pytest.raises(ValueError, match="expected"):
+            dsc.FeedDataset(folder, batch_size=2, as_=wrong)
+
+
+def test_lines_that_cannot_be_read_are_left_out_on_request(dataset):
+    folder = dataset.parent / "lines"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(b'{"i":1}\n{"i":\n{"i":3}\n')
+    feed = dsc.FeedDataset(folder, batch_size=1, order="sequential", on_error="skip")
+    with pytest.warns(UserWarning, match="a.jsonl \\(1 record at byte 8: a line that is no JSON\\)"):
+        assert [row["i"] for batch in feed for row in batch.rows()] == [1, 3]
+    with pytest.raises(dsc.FeedError, match="at byte 8: a line that is no JSON"):
+        next(iter(dsc.FeedDataset(folder, batch_size=1)))

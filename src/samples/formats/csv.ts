@@ -1,29 +1,65 @@
+import { isUtf8 } from 'node:buffer'
+import type { ToldDialect } from '../../model/sample-formats.js'
+import { type CsvDialect, nameColumns, parseRecord, sniffDialect } from './csv-dialect.js'
+import { judgeQuotes } from './csv-quotes.js'
 import type { Format } from './format.js'
-import { indexRecords, RecordDamage, type RecordEnds, type WindowPlace } from './scan-records.js'
+import {
+  HEAD_BYTES,
+  indexRecords,
+  LineEnds,
+  RecordDamage,
+  type RecordEnds,
+  type RecordFile,
+  type RecordFormat,
+  type WindowPlace,
+} from './scan-records.js'
 
 const LINE_FEED = 0x0a
 const QUOTE = 0x22
 
-/** Records of fields separated by commas, below a record of names (RFC 4180). */
+/** Records of fields separated by commas, below a record of names (RFC 4180), or in the dialect that the file shows. */
 export const CSV = makeFormat({ title: 'CSV', pattern: /\.csv$/i, delimiter: ',' })
-/** The same with tabs; quotes count as in CSV, as spreadsheets and Python's `excel-tab` write them. */
+/** The same with tabs. */
 export const TSV = makeFormat({ title: 'TSV', pattern: /\.tsv$/i, delimiter: '\t' })
 
 function makeFormat(options: { title: string; pattern: RegExp; delimiter: string }): Format {
-  const { title, pattern, delimiter } = options
+  const { title, pattern, delimiter: usual } = options
   return {
     recognition: { title, holdsSamples: (path) => pattern.test(path), takesAnyName: true },
-    index: (request) =>
-      indexRecords(request, {
-        makeEnds: () => new CsvEnds(delimiter.charCodeAt(0)),
-        isSkipped: (record) => record.length === 0,
-        describe: (header) => ({
-          format: 'csv',
-          delimiter,
-          columns: parseRecord(header.toString(), delimiter),
-        }),
-        hasHeader: true,
-      }),
+    index: (request) => indexRecords(request, (file) => readAs(findDialect(file, usual, request.dialect))),
+  }
+}
+
+/** Reads the first part and, if there are quotes, all of a file to find how it is written. */
+function findDialect({ fd, size, head }: RecordFile, usual: string, told: ToldDialect = {}): CsvDialect {
+  const text = (size <= HEAD_BYTES ? Buffer.concat([head, LINE_END]) : head).toString()
+  const sniff = (quotes: CsvDialect['quotes']) => sniffDialect(text, { usual, quotes, told })
+  if (told.quote !== undefined) return sniff(told.quote === 'none' ? 'text' : 'enclose')
+  const plain = sniff('text')
+  return judgeQuotes(fd, size, plain.delimiter) === 'text' ? plain : sniff('enclose')
+}
+
+const LINE_END = Buffer.from('\n')
+const COMMENT = 0x23
+
+function readAs({ delimiter, quotes, hasHeader, hasComments }: CsvDialect): RecordFormat {
+  return {
+    ends: quotes === 'text' ? new LineEnds() : new CsvEnds(delimiter.charCodeAt(0)),
+    isSkipped: (record) => record.length === 0 || (hasComments && record[0] === COMMENT),
+    describe: (first) => ({
+      format: 'csv',
+      delimiter,
+      ...(quotes === 'text' && { quotes }),
+      columns: nameColumns(parseRecord(first.toString(), delimiter, quotes), hasHeader),
+    }),
+    hasHeader,
+    findFault: (record, encoding, rule) => {
+      if (!isUtf8(record)) return 'text that is not UTF-8'
+      if (rule === 'raise') return undefined // its fields are counted when it is read
+      const { length } = parseRecord(record.toString(), delimiter, quotes)
+      const { length: expected } = encoding.columns ?? []
+      return length === expected ? undefined : `${length} fields where the header has ${expected}`
+    },
   }
 }
 
@@ -77,36 +113,5 @@ class CsvEnds implements RecordEnds {
 
   #endOfWindow(): number {
     return this.#isLast ? this.#window.length : -1
-  }
-}
-
-/** The fields of one record. */
-export function parseRecord(record: string, delimiter: string): readonly string[] {
-  const fields: string[] = []
-  for (let at = 0; at <= record.length; ) {
-    let field = ''
-    if (record[at] === '"') {
-      const [text, end] = unquote(record, at + 1)
-      field = text
-      at = end
-    }
-    const end = record.indexOf(delimiter, at)
-    const stop = end < 0 ? record.length : end
-    fields.push(field + record.slice(at, stop))
-    at = stop + 1
-  }
-  return fields
-}
-
-/** Returns the text up to its closing quote, and the position behind that quote. */
-function unquote(record: string, start: number): readonly [string, number] {
-  let text = ''
-  for (let at = start; ; ) {
-    const quote = record.indexOf('"', at)
-    if (quote < 0) return [text + record.slice(at), record.length]
-    text += record.slice(at, quote)
-    if (record[quote + 1] !== '"') return [text, quote + 1]
-    text += '"'
-    at = quote + 2
   }
 }

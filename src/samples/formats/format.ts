@@ -1,3 +1,4 @@
+import type { ToldDialect } from '../../model/sample-formats.js'
 import type { BytePath } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
 import type { LeftOut, Recognition } from '../plan/sample-files.js'
@@ -9,6 +10,8 @@ import type { SampleTable } from '../sample-table.js'
 export interface FormatIndexOptions {
   /** `raise`: damage is an error · `skip`: samples before the damage are fed, and the rest is reported. */
   readonly onDamage: 'raise' | 'skip'
+  /** How CSV is written, as far as the user says. */
+  readonly dialect?: ToldDialect | undefined
   /** How and where to unpack rows; absent: they cannot be unpacked. */
   readonly rows?: RowsOptions | undefined
   readonly onProgress?: ((filesDone: number, filesTotal: number) => void) | undefined

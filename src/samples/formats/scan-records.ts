@@ -16,6 +16,7 @@ const LONGEST_RECORD_BYTES = 256 << 20
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 const CARRIAGE_RETURN = 0x0d
+const LINE_FEED = 0x0a
 
 /** Whether a window is the file's last. */
 export type WindowPlace = 'inner' | 'last'
@@ -41,44 +42,143 @@ export class RecordDamage extends Error {
   }
 }
 
-/** How to split and describe the records of a text format. */
-interface RecordFormat {
-  readonly makeEnds: () => RecordEnds
+/** How to split and describe the records of one file. */
+export interface RecordFormat {
+  readonly ends: RecordEnds
   /** Whether a record is not a sample, such as an empty line. */
   readonly isSkipped: (record: Buffer) => boolean
-  /** Describes the file; if the format has a header, `first` is that record, which is not a sample. */
+  /** Describes the file from its first record which, if the format has a header, is not a sample. */
   readonly describe: (first: Buffer) => TableFile['encoding']
   readonly hasHeader: boolean
+  /** What makes a record unreadable. `rule`: with `raise`, only what is cheap to find. */
+  readonly findFault: (
+    record: Buffer,
+    encoding: TableFile['encoding'],
+    rule: IndexRequest['onDamage'],
+  ) => string | undefined
 }
 
+/** A file to find the format of. */
+export interface RecordFile {
+  readonly fd: number
+  /** In bytes. */
+  readonly size: number
+  /** Its first part, without a byte order mark. */
+  readonly head: Buffer
+}
+
+/** Bytes to find the format of a file by. */
+export const HEAD_BYTES = 256 << 10
+
 /** Lists the records of text files, each a sample, reading every file once from start to end. */
-export function indexRecords(request: IndexRequest, format: RecordFormat): IndexedSamples {
-  const { root, files, onDamage, onProgress } = request
+export function indexRecords(
+  request: IndexRequest,
+  formatOf: (file: RecordFile) => RecordFormat,
+): IndexedSamples {
+  const { files, onProgress } = request
   const samples = new SampleTableBuilder()
   const damaged: LeftOut[] = []
+  const leftOut: LeftOut[] = []
   const tableFiles: TableFile[] = []
   const window = { bytes: Buffer.allocUnsafeSlow(WINDOW_BYTES) }
   for (const [file, listed] of files.entries()) {
     onProgress?.(file, files.length)
-    let header: Buffer | undefined
-    const scan = new RecordScan(listed, window)
-    const fd = openSync(toBytes(`${root}/${listed.path}`), 'r')
-    try {
-      scan.readAll(fd, format.makeEnds(), (record, offset) => {
-        if (format.isSkipped(record)) return
-        if (format.hasHeader && header === undefined) header = Buffer.from(record)
-        else samples.addRow({ file, offset, length: record.length, crc32: crc32(record) })
-      })
-    } catch (error) {
-      if (!(error instanceof RecordDamage)) throw error
-      damaged.push(noteDamage({ listed, at: scan.at, what: error.message, remedy: error.remedy }, onDamage))
-    } finally {
-      closeSync(fd)
-    }
-    const encoding = format.describe(header ?? Buffer.alloc(0))
-    tableFiles.push({ path: listed.path, rowName: listed.path, encoding })
+    const found = indexFile({ request, file, listed, window, formatOf, samples })
+    if (found.damage) damaged.push(found.damage)
+    if (found.leftOut) leftOut.push(found.leftOut)
+    tableFiles.push({ path: listed.path, rowName: listed.path, encoding: found.encoding })
   }
-  return { table: samples.build(tableFiles), damaged }
+  return { table: samples.build(tableFiles), damaged, leftOut }
+}
+
+function indexFile(options: {
+  readonly request: IndexRequest
+  readonly file: number
+  readonly listed: ListedFile
+  readonly window: { bytes: Buffer }
+  readonly formatOf: (file: RecordFile) => RecordFormat
+  readonly samples: SampleTableBuilder
+}): { encoding: TableFile['encoding']; damage?: LeftOut; leftOut?: LeftOut | undefined } {
+  const { request, file, listed, window, formatOf, samples } = options
+  const { root, onDamage } = request
+  const scan = new RecordScan(listed, window)
+  const fd = openSync(toBytes(`${root}/${listed.path}`), 'r')
+  let format: RecordFormat | undefined
+  let encoding: TableFile['encoding'] | undefined
+  const faults = new RecordFaults(listed, onDamage)
+  try {
+    const found = formatOf({ fd, size: listed.size, head: readHead(fd) })
+    format = found
+    scan.readAll(fd, found.ends, (record, offset) => {
+      if (found.isSkipped(record)) return
+      const isFirst = encoding === undefined
+      encoding ??= found.describe(record)
+      if (isFirst && found.hasHeader) return
+      const fault = found.findFault(record, encoding, onDamage)
+      if (fault !== undefined) faults.note(fault, offset)
+      else samples.addRow({ file, offset, length: record.length, crc32: crc32(record) })
+    })
+    return { encoding: encoding ?? found.describe(EMPTY), leftOut: faults.leftOut }
+  } catch (error) {
+    if (!(error instanceof RecordDamage)) throw error
+    const damage = noteDamage({ listed, at: scan.at, what: error.message, remedy: error.remedy }, onDamage)
+    return { encoding: encoding ?? format?.describe(EMPTY) ?? { format: 'json' }, damage }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/** Reads the first part of a file. Throws RecordDamage if it is packed, or text in another encoding. */
+function readHead(fd: number): Buffer {
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES)
+  const head = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0))
+  const disguise = findDisguise(head)
+  if (disguise) throw new RecordDamage(disguise.what, disguise.remedy)
+  return head.subarray(0, 3).equals(BYTE_ORDER_MARK) ? head.subarray(3) : head
+}
+
+/** Records of a file that cannot be read: an error each, or left out and counted. */
+class RecordFaults {
+  readonly #listed: ListedFile
+  readonly #rule: IndexRequest['onDamage']
+  #first = ''
+  #count = 0
+
+  constructor(listed: ListedFile, rule: IndexRequest['onDamage']) {
+    this.#listed = listed
+    this.#rule = rule
+  }
+
+  note(fault: string, at: number): void {
+    if (this.#count++ === 0) this.#first = `at byte ${at}: ${fault}`
+    if (this.#rule === 'skip') return
+    const remedy = 'mend the file, or --on-error skip to leave such records out'
+    noteDamage({ listed: this.#listed, at, what: fault, remedy }, this.#rule)
+  }
+
+  get leftOut(): LeftOut | undefined {
+    if (this.#count === 0) return undefined
+    const records = this.#count === 1 ? '1 record' : `${this.#count} records, the first`
+    return { path: toText(this.#listed.path), reason: `${records} ${this.#first}` }
+  }
+}
+
+/** Ends records at line feeds. */
+export class LineEnds implements RecordEnds {
+  #window = Buffer.alloc(0)
+  #isLast = false
+
+  load(window: Buffer<ArrayBuffer>, place: WindowPlace): void {
+    this.#window = window
+    this.#isLast = place === 'last'
+  }
+
+  find(start: number): number {
+    const end = this.#window.indexOf(LINE_FEED, start)
+    return end < 0 && this.#isLast ? this.#window.length : end
+  }
 }
 
 /** Describes a damaged file. Throws COPY_DAMAGED if damage is an error. */
@@ -117,8 +217,6 @@ class RecordScan {
     const { size } = this.#file
     while (this.at < size) {
       const window = this.#fill(fd)
-      const disguise = this.at === 0 ? findDisguise(window) : undefined
-      if (disguise) throw new RecordDamage(disguise.what, disguise.remedy)
       let start = this.at === 0 && window.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
       const windowAt = this.at
       ends.load(window, windowAt + window.length >= size ? 'last' : 'inner')

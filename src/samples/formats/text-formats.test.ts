@@ -7,7 +7,7 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { readAllSamples } from '../../testing/read-all-samples.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 import { type IndexOptions, indexSamples } from '../index-samples.js'
-import { parseRecord } from './csv.js'
+import { parseRecord } from './csv-dialect.js'
 
 /** Returns the samples of a folder with these files: their names, and their bytes as text. */
 async function samplesOf(
@@ -98,7 +98,7 @@ test('any fields that are written by RFC 4180 come back, wherever windows end', 
 })
 
 test('a quote that nothing closes is damage, with the byte where its record begins', async (context) => {
-  const files = { 'a.csv': 'a,b\n1,2\n3,"4\n5,6\n' }
+  const files = { 'a.csv': 'a,b\n1,2\n3,"4\n5,6,7\n' } // with even lines, the quote would be text
   await assert.rejects(
     samplesOf(context, files),
     (error) =>
@@ -133,4 +133,80 @@ test('what a name does not tell can be said', async (context) => {
 test('an index takes 20 bytes a line', async (context) => {
   const { table } = await samplesOf(context, { 'a.jsonl': '{}\n'.repeat(10_000) })
   assert.ok(table.bytes.length < 20 * 10_000 + 300, `${table.bytes.length}`)
+})
+
+for (const { name, text, rule, lines, leftOut } of [
+  {
+    name: 'cut off',
+    text: '{"i":1}\n{"i":\n{"i":3}\n',
+    lines: 2,
+    leftOut: '1 record at byte 8: a line that is no JSON',
+  },
+  {
+    name: 'of NULs',
+    text: '{"i":1}\n{"i":2}\n\0\0\0\0',
+    lines: 2,
+    leftOut: '1 record at byte 16: a line that is no JSON',
+  },
+  {
+    name: 'in another encoding',
+    text: Buffer.from('{"i":"\xe9"}\n{"i":"\xe8"}\n{"i":1}\n', 'latin1'),
+    lines: 1,
+    leftOut: '2 records, the first at byte 0: text that is not UTF-8',
+  },
+  {
+    name: 'wrong inside',
+    text: '{"i" 1}\n{"i":2}\n',
+    rule: 'skip' as const,
+    lines: 1,
+    leftOut: '1 record at byte 0: a line that is no JSON',
+  },
+])
+  test(`lines of JSON ${name} are told with the list, and left out on request`, async (context) => {
+    const { texts, leftOut: found } = await samplesOf(context, { 'a.jsonl': text }, { onDamage: 'skip' })
+    assert.deepEqual([texts.length, found], [lines, [{ path: 'a.jsonl', reason: leftOut }]])
+    if (rule !== 'skip')
+      // else only parsing finds it
+      await assert.rejects(samplesOf(context, { 'a.jsonl': text }), (error) =>
+        isDscError(error, 'COPY_DAMAGED'),
+      )
+  })
+
+test('JSON as Python writes it, and values that are no objects, are lines all the same', async (context) => {
+  const lines = ['{"x": NaN, "y": -Infinity}', '[1, 2]', '"text"', '-1.5e3', 'true', '{"s": "\\"}"}']
+  for (const onDamage of ['raise', 'skip'] as const)
+    assert.deepEqual((await samplesOf(context, { 'a.jsonl': lines.join('\n') }, { onDamage })).texts, lines)
+})
+
+test('records of CSV with other fields than the header are left out on request', async (context) => {
+  const files = { 'a.csv': 'a,b\n1,2\n3\n4,5,6\n7,8\n' }
+  const { texts, leftOut } = await samplesOf(context, files, { onDamage: 'skip' })
+  assert.deepEqual(texts, ['1,2', '7,8'])
+  assert.deepEqual(leftOut, [
+    { path: 'a.csv', reason: '2 records, the first at byte 8: 1 fields where the header has 2' },
+  ])
+})
+
+for (const { name, bytes, message } of [
+  {
+    name: 'UTF-16',
+    bytes: Buffer.from('\uFEFFa,b\n1,2\n', 'utf16le'),
+    message: /UTF-16, and the feed reads UTF-8/,
+  },
+  { name: 'Latin-1', bytes: Buffer.from('a,b\nf\xfcr,2\n', 'latin1'), message: /text that is not UTF-8/ },
+  { name: 'gzip', bytes: Buffer.from([0x1f, 0x8b, 8, 0]), message: /this is gzip, whatever its name says/ },
+])
+  test(`a CSV file in ${name} is refused by name`, async (context) => {
+    await assert.rejects(samplesOf(context, { 'a.csv': bytes }), (error) => {
+      return isDscError(error, 'COPY_DAMAGED') && message.test(error.message)
+    })
+  })
+
+test('a dialect that is told is not looked for', async (context) => {
+  const files = { 'a.csv': '1;"x\n2;y\n' }
+  const dialect = { delimiter: ';', quote: 'none', header: false } as const
+  const { texts, table } = await samplesOf(context, files, { dialect })
+  assert.deepEqual(texts, ['1;"x', '2;y'])
+  const columns = ['column0', 'column1']
+  assert.deepEqual(table.encodings, [{ format: 'csv', delimiter: ';', quotes: 'text', columns }])
 })

@@ -30,7 +30,8 @@ class FeedDataset(IterableDataset[Any]):
         only: extensions of the files that are samples, such as 'png,jpg'; default: all files.
         columns: of rows of Parquet files, such as ['image', 'label'], which are all that is unpacked; default: all.
         as_: 'files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet', 'mds' or 'litdata': how samples lie in
-            files, whatever those look like.
+            files, whatever those look like; {'csv': {'delimiter': ';', 'quote': 'none', 'header': False}} says how CSV
+            is written where that is not what the feed finds.
         start: 'arriving' (default): a dataset that is not here is fed while it comes; 'unproven': of shards also what
             is proven with its shard later; 'staged': once it is here.
         batch_size: samples per rank in one step; None: iterating gives single samples, for a DataLoader that makes
@@ -69,7 +70,7 @@ class FeedDataset(IterableDataset[Any]):
         split: str | None = None,
         only: str | None = None,
         columns: Sequence[str] | None = None,
-        as_: str | None = None,
+        as_: str | Mapping[str, Mapping[str, Any]] | None = None,
         start: str | None = None,
         seed: int = 0,
         order: str | None = None,

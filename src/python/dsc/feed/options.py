@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -52,7 +53,8 @@ def serve_options(
         if not 0 < times < math.inf:
             raise ValueError(f"mix has {times!r} times {name}, expected more than 0")
     formats = (None, "files", "shards", "jsonl", "csv", "tsv", "parquet", "mds", "litdata")
-    _check_choices({"as_": (named.get("as_"), formats)})
+    named["as_"], named["dialect"] = _format_and_dialect(named.get("as_"))
+    _check_choices({"as_": (named["as_"], formats)})
     memory, k = named.get("memory"), named.get("k")
     if memory is not None and (not isinstance(memory, str) or not _MEMORY.fullmatch(memory.strip())):
         raise ValueError(f"memory is {memory!r}, expected a size such as '256MiB', or 'auto'")
@@ -68,6 +70,22 @@ def serve_options(
     arguments = [word for name, value in given.items() if value is not None for word in (_option(name), str(value))]
     whole = None if target is None else str(target)
     return ServeOptions(whole, whole or parts or "", (*arguments, *feed_options))
+
+
+def _format_and_dialect(as_: object) -> tuple[object, str | None]:
+    """`{'csv': {'delimiter': ';'}}` as the name of the format, and what `dsc feed serve --dialect` takes."""
+    if not isinstance(as_, Mapping):
+        return as_, None
+    ((name, dialect),) = as_.items() if len(as_) == 1 else ((None, None),)
+    if name not in ("csv", "tsv") or not isinstance(dialect, Mapping):
+        raise ValueError(f"as_ is {as_!r}, expected the name of a format, or {{'csv': {{'delimiter': ';'}}}}")
+    unknown = [key for key in dialect if key not in ("delimiter", "quote", "header")]
+    if unknown:
+        raise ValueError(f"as_ has {unknown[0]!r}, expected 'delimiter', 'quote' or 'header'")
+    _check_choices(
+        {"quote": (dialect.get("quote"), (None, '"', "none")), "header": (dialect.get("header"), (None, True, False))}
+    )
+    return name, json.dumps({key: value for key, value in dialect.items() if value is not None})
 
 
 def _names(columns: Sequence[str] | None) -> str | None:

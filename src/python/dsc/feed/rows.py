@@ -59,6 +59,8 @@ def _json(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
         value = json.loads(bytes(data))
     except ValueError as error:
         raise FeedError("COPY_DAMAGED", f"a line is not JSON: {error}", _WHICH) from None
+    except RecursionError:
+        raise FeedError("COPY_DAMAGED", "a line of JSON is nested deeper than Python reads", _WHICH) from None
     if isinstance(value, dict):
         return value
     raise FeedError("COPY_DAMAGED", f"a line is {type(value).__name__}, not an object", "json.loads(sample.data)")
@@ -66,15 +68,27 @@ def _json(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
 
 def _csv(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
     columns: list[str] = encoding["columns"]
+    if encoding.get("quotes") == "text":
+        return _fields(columns, _text(data).split(encoding["delimiter"]))
     if len(data) > csv.field_size_limit():
         csv.field_size_limit(len(data))  # 128 KiB, for all of the process: more does no harm
     # Lines as the file has them: a field in quotes may go on behind the end of one.
     try:
-        lines = bytes(data).decode().split("\n")
+        lines = _text(data).split("\n")
         records = list(csv.reader([f"{line}\n" for line in lines], delimiter=encoding["delimiter"]))
-    except (UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
         raise FeedError("COPY_DAMAGED", f"a record is not CSV: {error}", _WHICH) from None
-    fields = records[0] if len(records) == 1 else []
+    return _fields(columns, records[0] if len(records) == 1 else [])
+
+
+def _text(data: memoryview) -> str:
+    try:
+        return bytes(data).decode()
+    except UnicodeDecodeError as error:
+        raise FeedError("COPY_DAMAGED", f"a record is not CSV: {error}", _WHICH) from None
+
+
+def _fields(columns: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
     if len(fields) == len(columns):
         return dict(zip(columns, fields))
     raise FeedError(

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { makeTestFolder } from '../../testing/sample-folder.js'
+import { nameColumns, sniffDialect } from './csv-dialect.js'
+import { judgeQuotes } from './csv-quotes.js'
+
+const PLAIN = { delimiter: ',', quotes: 'enclose', hasHeader: true, hasComments: false }
+
+for (const { name, head, usual = ',', dialect } of [
+  { name: 'the usual delimiter', head: 'a,b\n1,2\n', dialect: {} },
+  { name: 'semicolons, with commas in numbers', head: 'a;b\n1,5;2,5\n3;4\n', dialect: { delimiter: ';' } },
+  { name: 'semicolons below a header of one', head: 'a;b\nx, y;2\n', dialect: { delimiter: ';' } },
+  { name: 'bars', head: 'a|b|c\n1|2|3\n', dialect: { delimiter: '|' } },
+  { name: 'tabs under the name of CSV', head: 'a\tb\n1\t2\n', dialect: { delimiter: '\t' } },
+  { name: 'commas under the name of TSV', head: 'a,b\n1,2\n', usual: '\t', dialect: {} },
+  { name: 'one column of text with commas', head: 'text\nhello, you\nnone\n', dialect: {} },
+  { name: 'no header above numbers', head: '1,x\n2,y\n3,z\n', dialect: { hasHeader: false } },
+  { name: 'no header above dates', head: '2026-01-02,x\n2026-01-03,y\n', dialect: { hasHeader: false } },
+  { name: 'a header of years above words', head: 'name,2019\na,b\n', dialect: {} },
+  { name: 'a header where all is text', head: 'x,y\na,b\nc,d\n', dialect: {} },
+  { name: 'a header alone', head: '1,2\n', dialect: {} },
+  { name: 'remarks', head: '# made by us\na,b\n1,2\n', dialect: { hasComments: true } },
+  { name: 'a header that begins with a hash', head: '#a,b\n1,2\n', dialect: {} },
+  { name: 'delimiters inside of quotes', head: 'a,b\n"x;y;z",2\n"1;2;3",4\n', dialect: {} },
+  { name: 'nothing', head: '', dialect: {} },
+])
+  test(`the dialect of a file is found: ${name}`, () => {
+    assert.deepEqual(sniffDialect(head, { usual, quotes: 'enclose' }), { ...PLAIN, ...dialect })
+  })
+
+function judge(context: TestContext, text: string, delimiter: string) {
+  const path = join(makeTestFolder(context), 'a')
+  writeFileSync(path, text)
+  const fd = openSync(path, 'r')
+  try {
+    return judgeQuotes(fd, Buffer.byteLength(text), delimiter)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const MANY = 'x\ty\n'.repeat(400_000)
+
+for (const { name, text, delimiter = '\t', quotes } of [
+  { name: 'of Common Voice are text', text: 'a\tb\n"x\t1\ny\t2\nz"\t3\n', quotes: 'text' },
+  { name: 'far below the first part of a file count', text: `a\tb\n${MANY}"x\t1\n${MANY}`, quotes: 'text' },
+  { name: 'around fields enclose them', text: 'a\tb\n"x"\t"y"\n', quotes: 'enclose' },
+  {
+    name: 'around a tab and a line feed enclose them',
+    text: 'a\tb\n"x\n1\t2"\t3\n4\t5\n',
+    quotes: 'enclose',
+  },
+  { name: 'within fields are text either way', text: 'a\tb\n5" pipe\t1\n', quotes: 'enclose' },
+  { name: 'that nothing closes are text', text: 'a,b\n"x,1\ny,2\n', delimiter: ',', quotes: 'text' },
+  { name: 'with more text behind them are text', text: 'a,b\n"x" y,1\n', delimiter: ',', quotes: 'text' },
+  {
+    name: 'around line feeds in CSV enclose them',
+    text: 'a,b\n"x,1\ny,2\nz",3\n',
+    delimiter: ',',
+    quotes: 'enclose',
+  },
+  { name: 'doubled inside of quotes enclose', text: 'a,b\n"x ""y""",1\n', delimiter: ',', quotes: 'enclose' },
+  { name: 'of uneven lines enclose', text: 'a,b\n"x" y,1,2\n', delimiter: ',', quotes: 'enclose' },
+  { name: 'in one column enclose', text: 'a\n"x\ny"\n', delimiter: ',', quotes: 'enclose' },
+])
+  test(`quotes ${name}`, (context) => {
+    assert.equal(judge(context, text, delimiter), quotes)
+  })
+
+for (const { fields, hasNames = true, names } of [
+  { fields: ['a', 'b'], names: ['a', 'b'] },
+  { fields: ['a', 'a', 'a'], names: ['a', 'a_1', 'a_2'] },
+  { fields: ['a', 'a', 'a_1'], names: ['a', 'a_2', 'a_1'] },
+  { fields: ['', 'b', ' '], names: ['column0', 'b', 'column2'] },
+  { fields: ['1', '2'], hasNames: false, names: ['column0', 'column1'] },
+])
+  test(`columns ${JSON.stringify(fields)} are named ${JSON.stringify(names)}`, () => {
+    assert.deepEqual(nameColumns(fields, hasNames), names)
+  })

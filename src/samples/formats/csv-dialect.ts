@@ -1,0 +1,163 @@
+import type { ToldDialect } from '../../model/sample-formats.js'
+
+/** How the records of a file of delimited text are written. */
+export interface CsvDialect {
+  /** One character. */
+  readonly delimiter: string
+  /** Whether quotes enclose fields, or are text as any other. */
+  readonly quotes: 'enclose' | 'text'
+  /** Whether the first record names the fields. */
+  readonly hasHeader: boolean
+  /** Whether records that begin with `#` are remarks. */
+  readonly hasComments: boolean
+}
+
+const DELIMITERS = [',', ';', '\t', '|'] as const
+/** Records to judge a file by. */
+const JUDGED_RECORDS = 1000
+const COMMENT = '#'
+
+/**
+ * Finds the dialect of a file from its first part, as DuckDB's sniffer does: the delimiter that gives the records the
+ * same number of fields, most fields first; no header where the first record has the types of the others and not all
+ * are text. `usual` is the delimiter of the file's name: it wins where it fits. `quotes` is what the whole file says.
+ */
+export function sniffDialect(head: string, { usual, quotes, told = {} }: SniffOptions): CsvDialect {
+  const delimiters =
+    told.delimiter === undefined ? [usual, ...DELIMITERS.filter((each) => each !== usual)] : [told.delimiter]
+  const judged = delimiters.map((delimiter) => judge(head, delimiter, quotes))
+  const fitting = judged.filter(({ columns, isEven }) => columns > 1 && isEven)
+  const chosen =
+    fitting.find(({ delimiter }) => delimiter === usual) ??
+    fitting.toSorted((a, b) => b.columns - a.columns)[0] ??
+    judged[0]!
+  const { delimiter, records, hasComments } = chosen
+  return { delimiter, quotes, hasHeader: told.header ?? hasHeader(records), hasComments }
+}
+
+interface SniffOptions {
+  readonly usual: string
+  readonly quotes: CsvDialect['quotes']
+  /** What the user says. */
+  readonly told?: ToldDialect | undefined
+}
+
+interface Judged {
+  readonly delimiter: string
+  readonly records: readonly (readonly string[])[]
+  readonly columns: number
+  /** Whether all records have the same number of fields. */
+  readonly isEven: boolean
+  readonly hasComments: boolean
+}
+
+function judge(head: string, delimiter: string, quotes: CsvDialect['quotes']): Judged {
+  const all = splitRecords(head, delimiter, quotes)
+  const plain = all.filter(([first]) => !first!.startsWith(COMMENT))
+  const columns = plain[0]?.length ?? all[0]?.length ?? 1
+  // A header may begin with `#`, too: then it has the fields of the others.
+  const hasComments = plain.length > 0 && all[0]![0]!.startsWith(COMMENT) && all[0]!.length !== columns
+  const records = hasComments ? plain : all
+  return {
+    delimiter,
+    records,
+    columns,
+    isEven: records.every(({ length }) => length === columns),
+    hasComments,
+  }
+}
+
+/** The fields of the first records; the last one may be cut off by the end of the text, and is left out. */
+function splitRecords(head: string, delimiter: string, quotes: CsvDialect['quotes']): string[][] {
+  const records: string[][] = []
+  for (let at = 0; at < head.length && records.length < JUDGED_RECORDS; ) {
+    const end = quotes === 'text' ? head.indexOf('\n', at) : endOfQuoted(head, at, delimiter)
+    if (end < 0) break
+    const record = head.slice(at, end).replace(/\r$/, '')
+    if (record !== '') records.push([...parseRecord(record, delimiter, quotes)])
+    at = end + 1
+  }
+  return records
+}
+
+function endOfQuoted(text: string, start: number, delimiter: string): number {
+  let isQuoted = false
+  let isFieldStart = true
+  for (let at = start; at < text.length; at++) {
+    const character = text[at]
+    if (isQuoted) {
+      if (character !== '"') continue
+      if (text[at + 1] === '"') at++
+      else isQuoted = false
+    } else if (character === '\n') return at
+    else if (character === '"' && isFieldStart) isQuoted = true
+    isFieldStart = character === delimiter
+  }
+  return -1
+}
+
+/** Types that a header's names do not have. */
+const TYPES = [/^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i, /^\d{4}-\d\d-\d\d([T ][\d:.]+)?/, /^(true|false)$/i]
+
+/** A first record with the types of those below it is data; where all is text, it is taken for names. */
+function hasHeader([first, ...body]: readonly (readonly string[])[]): boolean {
+  if (first === undefined || body.length === 0) return true
+  let isTyped = false
+  for (const [column, name] of first.entries()) {
+    const values = body.map((record) => record[column] ?? '').filter((value) => value !== '')
+    const type = values.length > 0 && TYPES.find((each) => values.every((value) => each.test(value.trim())))
+    if (!type) continue
+    if (!type.test(name.trim())) return true
+    isTyped = true
+  }
+  return !isTyped
+}
+
+/** Names of the columns, each once: `a`, `a_1` as DuckDB has them, and `column0` where there is none. */
+export function nameColumns(fields: readonly string[], hasNames: boolean): readonly string[] {
+  const names = fields.map((field, column) => (hasNames && field.trim() !== '' ? field : `column${column}`))
+  const taken = new Set<string>()
+  return names.map((name) => {
+    let unique = name
+    for (let count = 1; taken.has(unique) || (unique !== name && names.includes(unique)); count++)
+      unique = `${name}_${count}`
+    taken.add(unique)
+    return unique
+  })
+}
+
+/** The fields of one record. */
+export function parseRecord(
+  record: string,
+  delimiter: string,
+  quotes: CsvDialect['quotes'] = 'enclose',
+): readonly string[] {
+  if (quotes === 'text') return record.split(delimiter)
+  const fields: string[] = []
+  for (let at = 0; at <= record.length; ) {
+    let field = ''
+    if (record[at] === '"') {
+      const [text, end] = unquote(record, at + 1)
+      field = text
+      at = end
+    }
+    const end = record.indexOf(delimiter, at)
+    const stop = end < 0 ? record.length : end
+    fields.push(field + record.slice(at, stop))
+    at = stop + 1
+  }
+  return fields
+}
+
+/** Returns the text up to its closing quote, and the position behind that quote. */
+function unquote(record: string, start: number): readonly [string, number] {
+  let text = ''
+  for (let at = start; ; ) {
+    const quote = record.indexOf('"', at)
+    if (quote < 0) return [text + record.slice(at), record.length]
+    text += record.slice(at, quote)
+    if (record[quote + 1] !== '"') return [text, quote + 1]
+    text += '"'
+    at = quote + 2
+  }
+}
