@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { DoorClient } from './agent/door/door-client.js'
 import type { DoorGreeting } from './agent/door/door-wire.js'
 import type { NodeApi } from './cache/api/node-api.js'
@@ -7,6 +7,7 @@ import type { Cache } from './cache/cache.js'
 import type { KeptRepository } from './cache/download/reuse-blobs.js'
 import type { RecordOptions, Surroundings } from './cache/surroundings.js'
 import type { Config, RecordLocation } from './config/config.js'
+import { findDoor } from './config/find-door.js'
 import type { Overrides } from './config/resolve-settings.js'
 import { DscError } from './failure/dsc-error.js'
 import { logPhase } from './log/log.js'
@@ -53,8 +54,7 @@ interface ComposeOptions {
  */
 export function compose(configPath: string | undefined, options: ComposeOptions = {}): Composed {
   const opened: RecordStore[] = []
-  const doorOf = ({ door }: Config) =>
-    options.isDoorUsed && door && (door.isNamed || existsSync(dirname(door.path))) ? door.path : undefined
+  const doorOf = (own: Config) => (options.isDoorUsed ? findDoor(own) : undefined)
   const ownConfig = once(async (overrides: Overrides = {}) => {
     const { loadConfig } = await import('./config/load-config.js')
     const loaded = await loadConfig({
@@ -70,12 +70,12 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
     if (!doorOf(loaded)) becomeOwner(loaded.cache.root, { isForCommand: options.startsCommand === true })
     return loaded
   })
-  const findDoor = once(async (overrides?: Overrides) => {
+  const knock = once(async (overrides?: Overrides) => {
     const path = doorOf(await ownConfig(overrides))
     return path && knockAt(path, options)
   })
   const config = once(async (overrides?: Overrides) => {
-    const door = await findDoor(overrides)
+    const door = await knock(overrides)
     const own = await ownConfig(overrides)
     return door ? seenThroughDoor(own, door.greeting) : { ...own, door: undefined }
   })
@@ -85,7 +85,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
     return record
   })
   const openAgain = async (asked: RecordOptions = {}) => {
-    const door = await findDoor()
+    const door = await knock()
     if (door) {
       const { openDoorRecord } = await import('./agent/door/door-record.js')
       return openDoorRecord(door.client, door.greeting.nowMs)
@@ -95,7 +95,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
     return logPhase('opening the record', () => openRecordAt(location, ways))
   }
   const openOwnCache = once(async () => {
-    if (await findDoor()) throw behindDoor()
+    if (await knock()) throw behindDoor()
     return openCache(await config(), await openRecord(), options.onBegunAnew)
   })
   return {
@@ -106,7 +106,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
     reopenRecord: openAgain,
     openCache: openOwnCache,
     openApi: async (record) => {
-      const door = await findDoor()
+      const door = await knock()
       await openRecord() // from here on, the record's clock counts
       if (door) {
         const { bandwidthBytesPerSecond } = (await config()).stage

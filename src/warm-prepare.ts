@@ -1,11 +1,13 @@
+import type { Leased } from './cache/api/node-api.js'
 import { nameRecord, readCacheIdentity } from './cache/cache-identity.js'
 import { addUse } from './cache/leases/add-use.js'
-import { chooseHolder } from './cache/leases/choose-holder.js'
+import { type Caller, chooseHolder } from './cache/leases/choose-holder.js'
 import { identifyCaller } from './cache/leases/identify-caller.js'
 import { takeReadyCopy } from './cache/leases/take-ready-copy.js'
 import { reportPrepared } from './cli/output/report-prepared.js'
 import { createReporter } from './cli/output/reporter.js'
 import type { Config, RecordLocation } from './config/config.js'
+import { findDoor } from './config/find-door.js'
 import { loadConfig } from './config/load-config.js'
 import { openOrClose } from './failure/closers.js'
 import { parseLeaseTime } from './model/lease.js'
@@ -34,21 +36,18 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   const values = readArguments(argv)
   if (values === undefined) return false
   const { name } = values
-  const {
-    datasets,
-    record: location,
-    node,
-    cache,
-    ignoredFile,
-  } = await loadConfig({
+  const config = await loadConfig({
     explicitPath: values.config,
     environment: process.env,
     workingDirectory: process.cwd(),
     homeDirectory: findHomeDirectory(),
     version,
   })
+  const doorPath = findDoor(config)
+  if (config.ignoredFile) return false // the whole program says so
+  if (doorPath !== undefined) return takeAtDoor(values, doorPath)
+  const { datasets, record: location, node, cache } = config
   becomeOwner(cache.root, { isForCommand: false })
-  if (ignoredFile) return false // the whole program says so
   const declared = datasets.find((dataset) => dataset.name === name)
   const opening = openExistingRecord(location)
   opening.catch(() => {}) // a server is on its way meanwhile
@@ -74,8 +73,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     const ready = await takeReadyCopy({ record, node, nowMs }, { dataset, lease })
     if (ready.outcome !== 'ready') return false
     await addUse({ record, nowMs }, { copy: ready.copy, lease, waitedMs: 0 })
-    const report = createReporter({ isJson: values.isJson, isQuiet: values.isQuiet, nowMs: Date.now })
-    reportPrepared(report, { ...ready, isStagedHere: false }, { lease, showsHubCache: false })
+    show(values, { ...ready, isStagedHere: false, lease })
     isDone = true
     return true
   } finally {
@@ -83,16 +81,32 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   }
 }
 
+/** The same, asked of the node's service. */
+async function takeAtDoor(values: Arguments, path: string): Promise<boolean> {
+  if (process.env.SLURM_JOB_USER) return false // a prolog's job has shares, which the whole program looks up
+  const caller = identifyAs(values, undefined)
+  const { takeReadyAtDoor } = await import('./agent/door/take-ready.js')
+  const taken = await takeReadyAtDoor(path, { name: values.name, lease: chooseHolder(caller, Date.now()) })
+  if (taken === undefined) return false
+  show(values, taken)
+  return true
+}
+
+function show({ isJson, isQuiet }: Arguments, leased: Leased): void {
+  const report = createReporter({ isJson, isQuiet, nowMs: Date.now })
+  reportPrepared(report, leased, { lease: leased.lease, showsHubCache: false })
+}
+
 /** Who asks, and from where. Throws for a duration that is none. */
 function findAsker(values: Arguments, { root, policy }: Pick<Config['cache'], 'root' | 'policy'>) {
-  const caller = identifyCaller({
-    environment: process.env,
-    task: values.task,
-    shares: policy.shares,
-    ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
-  })
+  const caller = identifyAs(values, policy.shares)
   const identity = readCacheIdentity(root)
   return { caller, cacheId: identity?.id, recordName: identity?.record, machine: readMachine() }
+}
+
+function identifyAs({ task, ttl }: Arguments, shares: Config['cache']['policy']['shares']): Caller {
+  const ttlMs = ttl === undefined ? undefined : parseLeaseTime(ttl)
+  return identifyCaller({ environment: process.env, task, shares, ttlMs })
 }
 
 interface OpenedRecord {

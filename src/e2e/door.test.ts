@@ -89,16 +89,24 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
 
   test('holds a lease for the process that asked, and ends it with that process', async () => {
     const shell = service.startShellAs(ADA, 'dsc prepare flowers >/dev/null; exec 1>&-; read line')
-    const listLeases = async () => JSON.parse((await service.as(ADA, 'leases', '--json')).stdout).leases
-    const [lease] = await waitFor('the lease', async () => {
-      const leases = await listLeases()
-      return leases.length > 0 && leases
+    const lease = await waitFor('the lease', async () => {
+      const { leases } = JSON.parse((await service.as(ADA, 'leases', '--json')).stdout)
+      return leases.find(({ purpose }: { purpose: string }) => purpose === 'use')
     })
     assert.deepEqual([lease.holder.kind, lease.holder.pid], ['process', shell.process.pid])
     shell.process.kill('SIGKILL')
     await shell.finished
     const evicted = await service.as(ROOT, 'evict', 'flowers', '--yes')
     assert.equal(evicted.code, 0, evicted.stderr)
+  })
+
+  test('leases for a command that dsc run starts, until it ends', async () => {
+    const ran = await service.as(ADA, 'run', 'flowers', '--', 'sh', '-c', 'cat $DSC_DATASET/a.txt; echo $$')
+    assert.match(ran.stdout, /^rose\d+\n$/, ran.stderr)
+    const { leases } = JSON.parse((await service.as(ADA, 'leases', '--json')).stdout)
+    assert.deepEqual(leases, [])
+    const { events } = JSON.parse((await service.as(ADA, 'history', '--json')).stdout)
+    assert.equal(events[0].kind, 'released')
   })
 
   test('is waited for while it restarts', async () => {

@@ -2,7 +2,6 @@ import { Command } from 'commander'
 import { chooseHolder } from '../../cache/leases/choose-holder.js'
 import { identifyCaller } from '../../cache/leases/identify-caller.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
-import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { reportProgress } from '../../cache/prepare/report-progress.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
@@ -50,7 +49,8 @@ export function runCommand(context: CliContext): Command {
       let hub: HubView | undefined
       try {
         const copies = await prepareAll(context, { datasets, options, leaseIds })
-        hub = await openHubView((await context.openCache()).root, copies, context.environment)
+        const { root } = (await context.config()).cache
+        hub = await openHubView(root, copies, context.environment)
         const variables = { ...nameVariables(copies), ...hub.variables }
         await runLeased(context, { executable, words, variables, leaseIds })
       } finally {
@@ -75,8 +75,8 @@ async function prepareAll(
   const { task: named, refresh } = wanted.options
   const holder = identifyProcess(process.pid)
   if (holder === undefined) throw new DscError('USAGE', 'cannot read /proc: dsc run needs Linux')
-  const cache = await context.openCache()
-  const { shares } = cache.policy
+  const api = await context.openApi()
+  const { shares } = (await context.config()).cache.policy
   const caller = identifyCaller({ environment, task: named, isOwnProcess: true, shares })
   const { task, parties } = chooseHolder(caller, nowMs())
   const lease = { task, holder, expiresAtMs: null, parties }
@@ -84,8 +84,7 @@ async function prepareAll(
   for (const raw of wanted.datasets) datasets.push(await resolveDataset(context, raw)) // before anything is staged
   const copies: Copy[] = []
   for (const dataset of datasets) {
-    const prepared = await prepareDataset(
-      cache,
+    const prepared = await api.prepare(
       { dataset, lease, isRefresh: refresh === true, mayWait: true },
       { signal, onProgress: reportProgress(report, dataset.name, nowMs) },
     )
