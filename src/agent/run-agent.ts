@@ -12,6 +12,7 @@ import { ArrivingObjects } from './copies/arriving-objects.js'
 import { openLocalCopies } from './copies/local-copies.js'
 import type { Csi, CsiSettings } from './csi/open-csi.js'
 import { openDoor } from './door/door-server.js'
+import { UndeclaredBytes } from './door/undeclared-bytes.js'
 import type { GatewayOptions } from './gateway/gateway.js'
 import { GatewayThreads } from './gateway/gateway-threads.js'
 import { AgentMetrics } from './metrics/agent-metrics.js'
@@ -49,6 +50,7 @@ export interface DoorSettings {
   readonly path: string
   readonly admins: readonly string[]
   readonly declared: readonly Dataset[]
+  readonly undeclaredBytesPerUser: number
   /** False: an agent that cannot open it there goes on without. */
   readonly isRequired: boolean
 }
@@ -209,8 +211,19 @@ async function openDoorOf(
   try {
     const rules = { ownerUid: process.geteuid?.() ?? 0, admins: door.admins }
     const { path, declared } = door
+    const undeclared = new UndeclaredBytes(door.undeclaredBytesPerUser)
     const readPeer = requireReadPeer()
-    const opened = await openDoor({ ...work, cache, note, version, path, declared, rules, readPeer })
+    const opened = await openDoor({
+      ...work,
+      cache,
+      note,
+      version,
+      path,
+      declared,
+      undeclared,
+      rules,
+      readPeer,
+    })
     closers.add(() => opened.stop(GRACE_MS))
   } catch (error) {
     if (door.isRequired || !isDscError(error, 'CONFIG_INVALID', 'NODE_TAKEN')) throw error

@@ -51,6 +51,8 @@ export interface Config {
     readonly door?: string | undefined
     /** `user:…` and `group:…` that have all rights at the door, beside root and the agent's own user. */
     readonly admins: readonly string[]
+    /** Most that each user may stage at the door from sources that nobody declared, bytes. */
+    readonly undeclaredBytesPerUser: number
     /** Whether the agent serves its page to other machines, too. */
     readonly isPageEverywhere: boolean
     /** A read-only S3 endpoint; absent = none. */

@@ -64,6 +64,7 @@ stage: { stallTimeout: 1m, maxRequests: 96, bandwidthLimit: 80Mbit/s }
   ])
   assert.deepEqual(withoutUnset(config.agent), {
     admins: [],
+    undeclaredBytesPerUser: 100 * 1024 ** 3,
     listen: { host: '127.0.0.1', port: 7171 },
     tokenFile: join(options.homeDirectory, 'token'),
     isPageEverywhere: false,

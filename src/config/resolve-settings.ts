@@ -38,6 +38,8 @@ export const NODE_CONFIG_FILE = '/etc/dsc/dsc.yaml'
 const NODE_DOOR = '/run/dsc/dsc.sock'
 /** For `agent.door` and `DSC_DOOR`: there is no door, or it is not used. */
 const NO_DOOR = 'none'
+/** A large model or two: enough to try something out, too little to fill a disk. */
+const DEFAULT_UNDECLARED_BYTES = 100 * 1024 ** 3
 /** Applies if the user sets no limit at all, so that a cache never fills a disk by default. */
 const DEFAULT_MAX_PERCENT = 80
 
@@ -143,6 +145,7 @@ function resolveAgent(
     forgetNodesAfterMs: agent?.forgetNodesAfter,
     door: placeDoor(agent?.door ?? (filePath === NODE_CONFIG_FILE ? NODE_DOOR : undefined), base),
     admins: agent?.admins ?? [],
+    undeclaredBytesPerUser: agent?.undeclaredPerUser ?? DEFAULT_UNDECLARED_BYTES,
     isPageEverywhere: agent?.page === 'everywhere',
     gateway: agent?.gateway && {
       listen: agent.gateway.listen,
@@ -195,6 +198,7 @@ const AGENT_KEYS = [
   'agent.forgetNodesAfter',
   'agent.door',
   'agent.admins',
+  'agent.undeclaredPerUser',
   'agent.page',
   'agent.gateway',
   'agent.csi',

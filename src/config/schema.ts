@@ -158,7 +158,7 @@ const agent = z.strictObject({
     .optional(),
   door: text('a Unix socket such as /run/dsc/dsc.sock, or none')
     .describe(
-      'Unix socket at which everybody on this machine may ask the agent; it alone then needs rights on the cache. Default: /run/dsc/dsc.sock for an agent that reads /etc/dsc/dsc.yaml, else none.',
+      'Unix socket at which every user of this machine may ask the agent, or none. Default: /run/dsc/dsc.sock if the agent reads /etc/dsc/dsc.yaml, otherwise none.',
     )
     .optional(),
   admins: z
@@ -166,8 +166,11 @@ const agent = z.strictObject({
       error: 'a list of user:name and group:name',
     })
     .describe(
-      'Users and groups that may lock, evict and declare at the door, and end leases of others. Default: root and the user of the agent.',
+      'Users and groups with all rights at the door: [user:ada, group:ops]. Default: root and the user of the agent.',
     )
+    .optional(),
+  undeclaredPerUser: byteSize
+    .describe('Limit of each user at the door for sources that are not declared. Default: 100GiB.')
     .optional(),
   gateway: z
     .strictObject({

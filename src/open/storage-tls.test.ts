@@ -15,7 +15,13 @@ test('a storage node shows the certificate of its agent, and a feed believes the
   for (const name of ['cert', 'key', 'ca']) writeFileSync(pathOf(name), name)
   const surround = (tls: Config['agent']['tls']) =>
     exampleSurroundings(cache, t.signal, {
-      agent: { listen: { host: '127.0.0.1', port: 0 }, admins: [], isPageEverywhere: false, tls },
+      agent: {
+        listen: { host: '127.0.0.1', port: 0 },
+        admins: [],
+        undeclaredBytesPerUser: 0,
+        isPageEverywhere: false,
+        tls,
+      },
     })
   const own = { certFile: pathOf('cert'), keyFile: pathOf('key') }
   const context = surround({ ...own, caFile: pathOf('ca') })

@@ -25,7 +25,12 @@ export function exampleSurroundings(
     datasets: [],
     cluster: { trustsNodes: false },
     csi: { driver: 'dsc.io', kubelet: '/nowhere', namespaces: {}, sources: {} },
-    agent: { listen: { host: '127.0.0.1', port: 0 }, admins: [], isPageEverywhere: false },
+    agent: {
+      listen: { host: '127.0.0.1', port: 0 },
+      admins: [],
+      undeclaredBytesPerUser: 0,
+      isPageEverywhere: false,
+    },
     stage: { stallTimeoutMs: 60_000 },
     historyMs: 1,
     origins: {},

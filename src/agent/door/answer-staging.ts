@@ -1,7 +1,10 @@
-import { createOwnApi, type NodeApi } from '../../cache/api/node-api.js'
+import { createOwnApi, type Leased, type NodeApi } from '../../cache/api/node-api.js'
 import type { EvictionSelection } from '../../cache/eviction/evict-copies.js'
+import { addUse } from '../../cache/leases/add-use.js'
+import { takeReadyCopy } from '../../cache/leases/take-ready-copy.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import type { LeaseRequest } from '../../model/lease.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { isAdmin } from '../../policy/rights.js'
 import { parseLeaseRequest } from '../calls/parse-lease-request.js'
@@ -17,27 +20,37 @@ import {
   readText,
   readTexts,
 } from './read-input.js'
+import { isUndeclared } from './undeclared-bytes.js'
 
 /** What changes the cache: staging and eviction. */
 export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
   prepare: async (call) => {
+    const asked = {
+      dataset: await resolveAsked(call),
+      lease: placeLease(call),
+      isRefresh: readFlag(call.input, 'isRefresh'),
+      isPrefetch: readFlag(call.input, 'isPrefetch'),
+    }
+    const free = await takeUndeclared(call, asked)
+    try {
+      return {
+        result: await openApi(call).prepare({ ...asked, mayWait: readFlag(call.input, 'mayWait') }, call),
+      }
+    } finally {
+      free()
+    }
+  },
+  takeReady: async (call) => {
     const { cache } = call.service
-    const nowMs = cache.nowMs()
-    const asked = parseLeaseRequest(call.input.lease, nowMs)
-    const dataset = await resolveAsked(call)
-    const placed = placeHolder(asked, { peer: call.peer, userId: call.asker.uid, nowMs })
-    const lease = { ...placed, parties: choosePartiesOf(call, asked.parties) }
+    const dataset = await findKnown(call, readText(call.input, 'name'))
+    if (dataset === undefined) return { result: null }
+    requireRight(call, { kind: 'prepare', source: dataset.source, isDeclared: true })
+    const lease = placeLease(call)
+    const ready = await takeReadyCopy(cache, { dataset, lease })
+    if (ready.outcome !== 'ready') return { result: null }
+    await addUse(cache, { copy: ready.copy, lease, waitedMs: 0 })
     return {
-      result: await openApi(call).prepare(
-        {
-          dataset,
-          lease,
-          isRefresh: readFlag(call.input, 'isRefresh'),
-          isPrefetch: readFlag(call.input, 'isPrefetch'),
-          mayWait: readFlag(call.input, 'mayWait'),
-        },
-        call,
-      ),
+      result: { copy: ready.copy, leaseId: ready.leaseId, isStagedHere: false, lease } satisfies Leased,
     }
   },
   planPrepare: async (call) => {
@@ -58,6 +71,28 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     requireRight(call, { kind: 'evict' })
     return { result: await openApi(call).evict(readSelection(call.input)) }
   },
+}
+
+/** Keeps what users stage of their own choice within its limit: listed first, for an admission may evict others' copies. */
+async function takeUndeclared(
+  call: DoorCall,
+  asked: { readonly dataset: Dataset; readonly isRefresh: boolean; readonly isPrefetch: boolean },
+): Promise<() => void> {
+  const { asker, service } = call
+  const { dataset } = asked
+  if (service.declared.includes(dataset) || !isUndeclared(dataset) || isAdmin(asker, service.rules))
+    return () => {}
+  const plan = await openApi(call).planPrepare({ ...asked, parties: asker.parties }, call)
+  if (plan.outcome === 'ready' || plan.outcome === 'wait') return () => {}
+  return service.undeclared.take(service.cache, { asker, dataset, neededBytes: plan.diskBytes })
+}
+
+/** The lease that is asked for, with the holder and the parties that the service sees. */
+function placeLease(call: DoorCall): LeaseRequest {
+  const nowMs = call.service.cache.nowMs()
+  const asked = parseLeaseRequest(call.input.lease, nowMs)
+  const placed = placeHolder(asked, { peer: call.peer, userId: call.asker.uid, nowMs })
+  return { ...placed, parties: choosePartiesOf(call, asked.parties) }
 }
 
 /** The service's own cache; an asker may stage more slowly than the node, never faster. */

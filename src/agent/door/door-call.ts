@@ -5,6 +5,7 @@ import type { Peer } from '../../platform/peer-credentials.js'
 import { type Asker, type Deed, judgeDeed, type RightRules } from '../../policy/rights.js'
 import type { LineWork } from '../server/answer-in-lines.js'
 import type { Fields } from './read-input.js'
+import type { UndeclaredBytes } from './undeclared-bytes.js'
 
 /** What the service behind the door works with. */
 export interface DoorService {
@@ -12,6 +13,7 @@ export interface DoorService {
   /** Datasets of the service's dsc.yaml. */
   readonly declared: readonly Dataset[]
   readonly rules: RightRules
+  readonly undeclared: UndeclaredBytes
   /** The version of dsc. */
   readonly version: string
 }

@@ -4,6 +4,7 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
+import { deriveDatasetName } from '../../model/dataset.js'
 import { loadReadPeer, type Peer } from '../../platform/peer-credentials.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
@@ -12,6 +13,8 @@ import { createDoorApi } from './door-api.js'
 import { DoorClient } from './door-client.js'
 import { openDoorRecord } from './door-record.js'
 import { openDoor } from './door-server.js'
+import { takeReadyAtDoor } from './take-ready.js'
+import { UndeclaredBytes } from './undeclared-bytes.js'
 
 const ADA = 64_001
 const EVE = 64_003
@@ -31,6 +34,7 @@ async function openService(context: TestContext) {
     cache: example.cache,
     declared: [flowers],
     rules: { ownerUid: OWNER, admins: [] },
+    undeclared: new UndeclaredBytes(9 * 1024 * 1024),
     version: '1.2.3',
     metrics: createMetrics(),
     stopping: stopping.signal,
@@ -146,6 +150,44 @@ test('a client’s definition never says how a source is reached, nor takes anot
   const prepared = await stray({ endpoint: 'http://127.0.0.1:1', profile: 'root' })
   assert.deepEqual(prepared.copy.source, flowers)
   assert.equal((await cache.record.listCopies({}, 0)).length, 1)
+})
+
+test('what one user stages of their own choice has a limit, which evicts nothing and is not others’', async (context) => {
+  const { as, makeDataset, cache } = await openService(context)
+  const stage = (uid: number, repository: string, bytes: number) => {
+    const source = `hf://org/${repository}`
+    const dataset = { ...makeDataset(deriveDatasetName(source), { 'a.bin': 'x'.repeat(bytes) }), source }
+    return as(uid).api.prepare({ ...prepareAs(repository), dataset }, silently)
+  }
+  const first = await stage(ADA, 'one', 500_000)
+  assert.equal(first.copy.source?.anonymous, true, 'without the credentials of the service')
+  await assert.rejects(stage(ADA, 'two', 600_000), {
+    code: 'QUOTA_EXCEEDED',
+    message: /undeclared sources of this user/,
+  })
+  assert.deepEqual(
+    (await cache.record.listCopies({}, 0)).map(({ copyId }) => copyId),
+    [first.copy.copyId],
+  )
+  await stage(EVE, 'two', 600_000)
+  await stage(ADA, 'three', 100_000)
+  await stage(0, 'four', 2_000_000)
+  assert.equal((await cache.record.listCopies({}, 0)).length, 4)
+})
+
+test('a ready copy is leased in one turn, and all else is left to the whole program', async (context) => {
+  const { as, flowers, path, cache } = await openService(context)
+  const { lease } = prepareAs('job')
+  assert.equal(await takeReadyAtDoor(path, { name: 'flowers', lease }), undefined, 'nothing is staged for it')
+  assert.deepEqual(await cache.record.listCopies({}, 0), [])
+  const prepared = await as(ADA).api.prepare({ ...prepareAs('job'), dataset: flowers }, silently)
+  const taken = await takeReadyAtDoor(path, { name: 'flowers', lease })
+  assert.deepEqual(taken?.copy.path, prepared.copy.path)
+  assert.deepEqual(taken?.lease.holder, { kind: 'ttl', userId: ADA })
+  assert.equal((await cache.record.listLeases({ purpose: 'use' })).length, 1, 'the same lease')
+  assert.equal(await takeReadyAtDoor(path, { name: 'birds', lease }), undefined)
+  const unusable = { ...lease, expiresAtMs: null }
+  assert.equal(await takeReadyAtDoor(path, { name: 'flowers', lease: unusable }), undefined)
 })
 
 test('methods of the record that are not named are not at the door', async (context) => {

@@ -109,7 +109,8 @@ export function agentCommand(context: CliContext): Command {
 
 function readDoor({ agent, datasets, origins }: Config, path: string): DoorSettings {
   const isRequired = origins['agent.door']?.kind !== 'default'
-  return { path, admins: agent.admins, declared: datasets, isRequired }
+  const { admins, undeclaredBytesPerUser } = agent
+  return { path, admins, undeclaredBytesPerUser, declared: datasets, isRequired }
 }
 
 function readGateway(config: Config, listen: HostPort | undefined): GatewaySettings | undefined {
