@@ -23,14 +23,59 @@ ${[...new Set(Object.values(COLORS))].map((name) => `.${name} { fill: var(--${na
 /** One SVG of `screen`, whose rows are at most `columns` wide; `title` is read to those who cannot see it. */
 export function drawTerminal(screen, columns, title) {
   const rows = screen.replace(/\s+$/, '').split('\n')
-  const width = columns * CELL.width + 2 * MARGIN
-  const height = rows.length * CELL.height + 2 * MARGIN
   const look = { classes: new Set(), isInverse: false }
+  const drawn = rows.flatMap((row, index) => drawRow(row, MARGIN + index * CELL.height, look))
+  return frame({ columns, rows: rows.length, title }, STYLE, drawn)
+}
+
+/**
+ * An SVG that plays `frames` again and again: `screen`, and how many milliseconds it is shown. Each different row is drawn
+ * once and used by all frames that have it. Who wants no motion sees the last frame.
+ */
+export function drawRecording(frames, { columns, rows, title }) {
+  const ids = new Map()
+  const totalMs = frames.reduce((sum, { ms }) => sum + ms, 0)
+  const percent = (ms) => `${round((100 * ms) / totalMs)}%`
+  const rules = []
+  let startMs = 0
+  const groups = frames.map(({ screen, ms }, at) => {
+    const look = { classes: new Set(), isInverse: false }
+    const uses = screen
+      .split('\n')
+      .slice(0, rows)
+      .flatMap((row, index) => {
+        const drawn = drawRow(row, 0, look).join('')
+        if (drawn === '') return []
+        if (!ids.has(drawn)) ids.set(drawn, `r${ids.size}`)
+        return [`<use href="#${ids.get(drawn)}" y="${MARGIN + index * CELL.height}"/>`]
+      })
+    const [from, to] = [percent(startMs), percent(startMs + ms)]
+    const before = startMs === 0 ? '' : '0%{visibility:hidden}'
+    rules.push(`@keyframes f${at}{${before}${from}{visibility:visible}${to}{visibility:hidden}}`)
+    rules.push(`.f${at}{animation:f${at} ${totalMs}ms step-end infinite;visibility:hidden}`)
+    startMs += ms
+    return `<g class="f${at}">${uses.join('')}</g>`
+  })
+  rules.push(
+    `@media (prefers-reduced-motion){g{animation:none!important}.f${frames.length - 1}{visibility:visible}}`,
+  )
+  const defs = [...ids].map(([drawn, id]) => `<g id="${id}">${drawn}</g>`)
+  return frame({ columns, rows, title }, `${STYLE}${rules.join('\n')}\n`, [
+    '<defs>',
+    ...defs,
+    '</defs>',
+    ...groups,
+  ])
+}
+
+function frame({ columns, rows, title }, style, drawn) {
+  const width = columns * CELL.width + 2 * MARGIN
+  const height = rows * CELL.height + 2 * MARGIN
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${round(width)} ${round(height)}" role="img" aria-label="${escapeXml(title)}">`,
-    `<style>${STYLE}</style>`,
+    `<style>${style}</style>`,
     `<rect class="back" x="0.5" y="0.5" width="${round(width - 1)}" height="${round(height - 1)}" rx="8"/>`,
-    ...rows.flatMap((row, index) => drawRow(row, MARGIN + index * CELL.height, look)),
+    ...drawn,
     '</svg>',
     '',
   ].join('\n')

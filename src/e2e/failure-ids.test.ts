@@ -18,7 +18,7 @@ test('a refusal has an id, and dsc why explains it by that later', async (contex
   const { failure } = JSON.parse((await world.dsc('why', error.id, '--json')).stdout)
   assert.deepEqual([failure.kind, failure.detail.id, failure.reason], ['refused', error.id, error.message])
   const again = await world.dsc('prepare', 'flowers', '--task', 't')
-  const [, id] = /^ {2}id: ([0-9a-f]{12}); dsc why \1 explains it later$/m.exec(again.stderr)!
+  const [, id] = /^ {2}details: dsc why ([0-9a-f]{12})$/m.exec(again.stderr)!
   assert.notEqual(id, error.id)
   const history = (await world.dsc('history', 'flowers')).stdout
   assert.ok(history.includes(error.message.replace(/\n\s*/g, '; ')), history)

@@ -171,7 +171,7 @@ test('prepare says that an endpoint does not answer while it still tries, and no
   const prepare = async (...more: string[]) =>
     (await world.dsc('prepare', 'flowers', '--deadline', '8s', ...more)).stderr.split('\n')
   const [first, second] = await prepare()
-  assert.match(first!, /^flowers: .*http:\/\/127\.0\.0\.1:1.*ECONNREFUSED.*; trying again for some minutes$/)
+  assert.match(first!, /^flowers: .*http:\/\/127\.0\.0\.1:1.*ECONNREFUSED.*; retrying for some minutes$/)
   assert.match(second!, /^dsc: /)
   assert.match((await prepare('--json'))[0]!, /^{"dsc":1,"error"/)
 })

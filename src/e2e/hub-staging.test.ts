@@ -124,7 +124,7 @@ test('a token is taken from HF_TOKEN, then HF_TOKEN_PATH, then HF_HOME, and a re
   hub.protect('models/org/hidden', { token: 'of-somebody-else' })
   const refused = await run(world, hub, ['prepare', 'hf://org/hidden'])
   assert.notEqual(refused.code, 0)
-  assert.match(refused.stderr, /no such repository, or the token may not see it[\s\S]*set HF_TOKEN/)
+  assert.match(refused.stderr, /repository not found, or your token cannot read it[\s\S]*set HF_TOKEN/)
   assert.doesNotMatch(refused.stderr, /of-the-home/)
 })
 

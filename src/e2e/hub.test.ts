@@ -286,7 +286,7 @@ test('a mistake about a repository is one sentence with what to do', async (t) =
   const world = await makeWorld(t, { datasets: { here: { source: './x' } } })
   for (const { words, says, code } of [
     { words: ['hf://org/gated'], says: /gated[\s\S]*accept its terms at http/, code: 12 },
-    { words: ['hf://org/none'], says: /no such repository[\s\S]*HF_TOKEN/, code: 11 },
+    { words: ['hf://org/none'], says: /repository not found[\s\S]*HF_TOKEN/, code: 11 },
     { words: ['here', '--hf'], says: /--hf is for repositories/, code: 2 },
   ]) {
     const { finished } = world.start(['prepare', ...words], { environment: { HF_ENDPOINT: hub.endpoint } })

@@ -68,7 +68,7 @@ test('cleanup brings a copy back into a record that was lost, and forgets a copy
   const { path } = JSON.parse((await world.dsc('prepare', 'flowers', '--task', 'a', '--json')).stdout)
   for (const suffix of ['', '-wal', '-shm']) await rm(world.recordPath + suffix, { force: true })
   const dry = await world.dsc('cleanup', '--dry-run')
-  assert.match(dry.stdout, /would put into the record .*flowers/)
+  assert.match(dry.stdout, /would record .*flowers/)
   assert.equal(world.query('SELECT 1 FROM copies').length, 0)
   await world.dsc('cleanup')
   const again = JSON.parse((await world.dsc('prepare', 'flowers', '--task', 'a', '--json')).stdout)

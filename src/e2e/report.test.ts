@@ -15,7 +15,7 @@ test('a report says what was saved, what was refused, what was fetched again and
     await writeFile(join(world.directory, 'data', name, 'x'), name.repeat(1000))
   }
   const empty = await world.dsc('report')
-  assert.match(empty.stdout, /^The last 7d: nobody used a dataset\./)
+  assert.match(empty.stdout, /^Last 7d: no dataset was used\./)
   const longest = await world.dsc('report', '--since', '104000000d', '--json')
   assert.equal(JSON.parse(longest.stdout).since, '1970-01-01T00:00:00.000Z', longest.stderr)
   for (const [name, code] of [

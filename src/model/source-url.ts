@@ -51,7 +51,8 @@ function parseS3(raw: string, rest: string): SourceUrl {
   const bucket = slash === -1 ? rest : rest.slice(0, slash)
   const prefix = slash === -1 ? '' : rest.slice(slash + 1)
   if (bucket.includes('@')) throw unusable(raw, 'it has credentials before "@"')
-  if (!BUCKET.test(bucket) && !bucket.startsWith('arn:')) throw unusable(raw, 'that is no bucket name')
+  if (!BUCKET.test(bucket) && !bucket.startsWith('arn:'))
+    throw unusable(raw, 'that is not a valid bucket name')
   return { scheme: 's3', bucket, prefix: prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/` }
 }
 

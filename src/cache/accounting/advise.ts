@@ -83,15 +83,15 @@ function adviseOnRefusals({ refusals, unused }: ReportFigures): readonly Advice[
   const advice: Advice[] = []
   const times = (count: number) => formatCount(count, 'request')
   if (byNumber > 0) {
-    const because = `${times(byNumber)} were refused for the number of datasets alone: the disk had room`
+    const because = `${times(byNumber)} refused for the number of datasets alone: the disk had room`
     advice.push({ change: 'raise cache.maxDatasets', because })
   }
   if (byQuota > 0) {
     const change = unused.length > 0 ? `dsc evict ${unused[0]!.dataset}` : 'raise cache.maxPercent'
-    advice.push({ change, because: `${times(byQuota)} were refused for cache.maxPercent` })
+    advice.push({ change, because: `${times(byQuota)} refused for cache.maxPercent` })
   }
   if (byDisk > 0) {
-    const because = `${times(byDisk)} were refused because the file system of the cache was full`
+    const because = `${times(byDisk)} refused because the file system of the cache was full`
     advice.push({ change: 'a larger disk, or dsc prepare --stripe', because })
   }
   return advice
@@ -104,7 +104,7 @@ function adviseOnFetchedAgain({ datasets }: ReportFigures): readonly Advice[] {
     .slice(0, NAMED)
     .map(({ dataset, stagedAgain, stagedAgainBytes }) => ({
       change: `dsc lock ${dataset}, or cache.shares for those who use it`,
-      because: `it was evicted and fetched again ${formatCount(stagedAgain, 'time')}, ${formatByteSize(stagedAgainBytes)}`,
+      because: `it was evicted and downloaded again ${formatCount(stagedAgain, 'time')}, ${formatByteSize(stagedAgainBytes)}`,
     }))
 }
 
@@ -113,7 +113,7 @@ function adviseOnUnused({ unused }: ReportFigures): readonly Advice[] {
   const bytes = unused.reduce((sum, copy) => sum + copy.diskBytes, 0)
   const locked = unused.filter(({ isLocked }) => isLocked)
   const names = (copies: typeof unused) => [...new Set(copies.map(({ dataset }) => dataset))].slice(0, NAMED)
-  const because = `${formatCount(unused.length, 'copy', 'copies')} of ${formatByteSize(bytes)} were used by nobody in this time`
+  const because = `${formatCount(unused.length, 'copy', 'copies')} of ${formatByteSize(bytes)} not used in this time`
   return [
     { change: `dsc evict ${names(unused).join(' ')}, where space is short`, because },
     ...(locked.length > 0

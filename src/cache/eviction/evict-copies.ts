@@ -81,7 +81,7 @@ export async function evictCopies(
 function decide(copies: readonly CopyUse[], selection: EvictionSelection): EvictionPlan {
   if (selection.kind === 'free') return planToFree(copies, selection.bytes)
   const named = copies.filter((copy) => isNamed(copy, selection))
-  return planToDelete(named.filter(isEvictable), 'an operator asked for it')
+  return planToDelete(named.filter(isEvictable), 'evicted by hand')
 }
 
 function isNamed(

@@ -87,14 +87,14 @@ function describeShortfall(shortfall: Shortfall): string {
     return `maxDatasets allows ${shortfall.allowed} and ${shortfall.taken} are taken`
   }
   if (limit === 'inodes') {
-    return `it needs ${formatCount(shortfall.needed, 'inode')} and ${shortfall.allowed} are free, ${shortfall.taken} of them promised`
+    return `it needs ${formatCount(shortfall.needed, 'inode')}, and ${shortfall.allowed} are free (${shortfall.taken} reserved)`
   }
   const [allowed, taken, missing] = [shortfall.allowed, shortfall.taken, shortfall.missing].map(
     formatByteSize,
   )
   return limit === 'maxPercent'
-    ? `maxPercent allows ${allowed}, ${taken} are taken, ${missing} are missing`
-    : `the disk has ${allowed} to spare above minFree, ${taken} of them promised to other stagings, ${missing} are missing`
+    ? `maxPercent allows ${allowed}, copies use ${taken}: ${missing} short`
+    : `the disk has ${allowed} free above minFree, ${taken} reserved for other downloads: ${missing} short`
 }
 
 /** Hint for when too few bytes can be freed: evict the idle copies, or see what holds the others. */

@@ -54,6 +54,6 @@ function describeMissing(raw: string): string {
   if (/^(datasets\/)?\w[\w.-]*\/\w[\w.-]*$/.test(raw) && !existsSync(raw))
     return `dsc prepare hf://${raw} (a repository of a hub), or dsc prepare s3://${raw}/`
   return raw.includes('/')
-    ? `dsc prepare ${pathToFileURL(`${resolve(raw)}/`).href} (a folder is named by its URL)`
+    ? `dsc prepare ${pathToFileURL(`${resolve(raw)}/`).href} (dsc needs a URL, not a path)`
     : `dsc dataset add ${raw} s3://bucket/prefix/`
 }

@@ -12,7 +12,7 @@ test('a source that does not answer is told of once, however often it is asked a
   const listen = reportProgress(report, 'flowers', () => 0)
   for (const attemptsLeft of [2, 1])
     listen({ step: 'retrying', problem: 'no connection to http://s3.example', attemptsLeft })
-  assert.deepEqual(notes, ['flowers: no connection to http://s3.example; trying again, up to 2 more times'])
+  assert.deepEqual(notes, ['flowers: no connection to http://s3.example; retrying, up to 2 more times'])
 })
 
 test('a download says how far it is, how fast, how long still, and who sends it', () => {

@@ -26,7 +26,7 @@ export function reportProgress(
         if (hasToldOfRetry) break
         hasToldOfRetry = true
         report.note(
-          `${dataset}: ${progress.problem}; trying again${progress.attemptsLeft === undefined ? ' for some minutes' : `, up to ${formatCount(progress.attemptsLeft, 'more time')}`}`,
+          `${dataset}: ${progress.problem}; retrying${progress.attemptsLeft === undefined ? ' for some minutes' : `, up to ${formatCount(progress.attemptsLeft, 'more time')}`}`,
         )
         break
       case 'leaving-out':
@@ -67,7 +67,7 @@ export function reportProgress(
         break
       }
       case 'publishing':
-        report.progress(`${dataset}: writing through to disk`)
+        report.progress(`${dataset}: syncing to disk`)
     }
   }
 }

@@ -97,7 +97,7 @@ async function stageFrom(
   )
   onProgress?.({ step: 'publishing' })
   const fetched = { ...downloaded, origins: open.describeOrigins?.() }
-  return logPhase(phase('writing through to disk'), () =>
+  return logPhase(phase('syncing to disk'), () =>
     finishStaging(cache, turn, { version: listing.version, fetched }),
   )
 }

@@ -106,7 +106,7 @@ const VERBS: Readonly<Record<CleanUpAction['kind'], Readonly<Record<Tense, strin
   'finish-eviction': { done: 'finished evicting', planned: 'would finish evicting' },
   'empty-trash': { done: 'removed', planned: 'would remove' },
   'remove-directory': { done: 'removed', planned: 'would remove' },
-  'adopt-directory': { done: 'put into the record', planned: 'would put into the record' },
+  'adopt-directory': { done: 'recorded', planned: 'would record' },
   leave: { done: 'left', planned: 'would leave' },
   'forget-copy': { done: 'forgot', planned: 'would forget' },
   evict: { done: 'evicted', planned: 'would evict' },

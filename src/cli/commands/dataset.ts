@@ -75,7 +75,7 @@ function addCommand(context: CliContext): Command {
       const record = await context.openRecord()
       await record.saveDataset(dataset, context.nowMs())
       const answer: DatasetAnswer = { dsc: 1, ...describeDataset(dataset) }
-      context.report.result(answer, () => `${name} is ${source}; next: dsc prepare ${name}`)
+      context.report.result(answer, () => `added ${name} (${source})\nnext: dsc prepare ${name}`)
     })
 }
 

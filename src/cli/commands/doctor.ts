@@ -72,7 +72,7 @@ function formatChecks(checks: readonly Check[]): string {
 }
 
 function formatFirst(first: FirstStep | undefined): string {
-  if (first === undefined) return 'Nothing to do: dsc is ready.'
+  if (first === undefined) return 'No check failed: dsc is ready.'
   const [remedy] = first.remedy.split('\n')
-  return `Do first: ${remedy} (${first.check})`
+  return `Fix first: ${remedy} (${first.check})`
 }

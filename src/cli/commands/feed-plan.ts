@@ -112,7 +112,7 @@ export function feedPlanCommand(context: CliContext): Command {
       context.report.result(answer, () => formatPlan(expectation, { path: root, samples, bytes }))
       if (isMapped)
         context.report.note(
-          'dsc: these files are not to be written to, so training maps them and reads samples itself: no requests, and\n  memory only for what is read ahead; what is planned here is a feed with --no-map',
+          'dsc: these files are read-only, so trainers will map them directly. This plan is for --no-map',
         )
       const short = expectation.isFeasible ? formatShortMemory(expectation) : undefined
       if (short) context.report.note(short)
@@ -174,7 +174,7 @@ function formatPlan(
     `requests per epoch       ${plan.requestsPerEpoch} in the first, ${plan.requestsPerLaterEpoch} in a later one${plan.isRehearsed ? '' : ' (by law; up to 200,000 samples are rehearsed)'}`,
     `memory                   ${mib(plan.memoryBytes)}: prefetch ${mib(plan.prefetchBytes)}, clients ${mib(plan.leaseBytes)}, next epoch ${mib(plan.carryBytes)}`,
     `prefetch window (W)      ${formatCount(plan.windowSamples, 'sample')}`,
-    `kept for the next epoch  ${percent(plan.carryShare)} of the samples: so many fewer reads from the second epoch on`,
+    `kept for the next epoch  ${percent(plan.carryShare)} of the samples; later epochs read the rest`,
     `hit rate                 ${percent(plan.hitRate)} by the miss trigger alone; low-water requests come before the misses`,
   ]
   const rate = (bytesPerSecond: number) => `${mib(bytesPerSecond)}/s`

@@ -50,7 +50,7 @@ Examples:
       const read = () => readEventPages(record, filter)
       if (options.ndjson) return context.report.stream(formatLines(read(), describeEvent))
       if (context.report.isJson) return context.report.stream(formatList('events', read(), describeEvent))
-      const empty = dataset === undefined ? 'Nothing noted.' : `Nothing noted of ${dataset}.`
+      const empty = dataset === undefined ? 'No events.' : `No events of ${dataset}.`
       const table = { read, columns: EVENT_COLUMNS, cells: eventCells, empty }
       return context.report.stream(formatPagedTable(table, findTerminalWidth()))
     })

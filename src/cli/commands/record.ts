@@ -116,7 +116,7 @@ function claimNodeCommand(context: CliContext): Command {
       const [{ node, cache, record }, store] = await Promise.all([context.config(), context.openRecord()])
       const recordName = nameRecord(record, cache.root)
       const claim = { record: store, node, cacheRoot: cache.root, isNew: options.new === true, recordName }
-      const question = `Let node ${node} be ${cache.root} on this machine from now on?`
+      const question = `Make ${cache.root} on this machine the cache of node ${node}?`
       if (!(await confirm(question, { isYes: options.yes === true }))) return
       const { renamedFrom, cacheId } = await claimNode(claim)
       const answer: ClaimNodeAnswer = {

@@ -43,7 +43,7 @@ export function formatExplanation(
     describeEvent('last failure', explained.lastFailed, nowMs),
   ].filter((line) => line !== undefined)
   if (past.length > 0) blocks.push(past.join('\n'))
-  else if (explained.copies.length === 0) blocks.push('The history says nothing of it.')
+  else if (explained.copies.length === 0) blocks.push('No events in the history.')
   if (explained.nextVictims.length > 0) {
     const table = formatTable(
       [

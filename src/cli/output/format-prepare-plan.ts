@@ -11,7 +11,7 @@ export function formatPreparePlan(plan: PreparePlan): string {
     case 'wait':
       return `${plan.dataset} is being staged by another process: nothing to fetch, prepare would wait`
     case 'fits':
-      return `${what}\nwould fetch it; nothing to evict`
+      return `${what}\nwould download it and evict nothing`
     case 'evicts':
       return [
         what,

@@ -28,10 +28,10 @@ export function formatReport(
 function formatSums(report: Report, price: EgressPrice | undefined): string {
   const { uses, hits, readBytes, storeBytes, peerBytes, savedBytes, waitedMs } = report
   const span = formatDuration(report.untilMs - report.sinceMs)
-  if (uses + report.refusals.length === 0) return `The last ${span}: nobody used a dataset.`
+  if (uses + report.refusals.length === 0) return `Last ${span}: no dataset was used.`
   const money = priceSaved(report, price)
   return [
-    `The last ${span}${report.node === null ? '' : ` on ${report.node}`}:`,
+    `Last ${span}${report.node === null ? '' : ` on ${report.node}`}:`,
     `  used     ${formatCount(uses, 'time')}, ${formatPercent(hits, uses)} found the dataset ready`,
     `  read     ${formatByteSize(readBytes)}, each use counted as one reading of the whole`,
     `  fetched  ${formatByteSize(storeBytes)} from the store, ${formatByteSize(peerBytes)} from other nodes`,
@@ -141,7 +141,7 @@ function formatUnused({ unused, untilMs }: Report, totalWidth: number | undefine
 
 function formatAdvice({ advice }: Report): string {
   if (advice.length === 0) return ''
-  return ['To change:', ...advice.map(({ change, because }) => `  ${change}\n    ${because}`)].join('\n')
+  return ['Suggestions:', ...advice.map(({ change, because }) => `  ${change}\n    ${because}`)].join('\n')
 }
 
 function withRest(table: string, rows: number): string {

@@ -28,7 +28,7 @@ export function reportPrepared(
     report.note(`${copy.dataset}: node ${node} failed: ${problem}; dsc doctor asks every agent`)
   }
   if (lease.holder.kind === 'process') {
-    report.note(`${copy.dataset}: leased to process ${lease.holder.pid} for as long as it lives`)
+    report.note(`${copy.dataset}: leased until process ${lease.holder.pid} exits`)
   }
   report.result(describePrepared(prepared, lease), () =>
     showsHubCache ? hubDirectory(copy.directory) : copy.path,

@@ -22,7 +22,7 @@ export function showFailure(thrown: unknown, { isJson }: { readonly isJson: bool
       : [
           `dsc: ${error.message}`,
           ...(error.hint ? [`  try: ${error.hint}`] : []),
-          ...(error.id ? [`  id: ${error.id}; dsc why ${error.id} explains it later`] : []),
+          ...(error.id ? [`  details: dsc why ${error.id}`] : []),
         ].join('\n')
     return { text, exitCode }
   }

@@ -11,7 +11,7 @@ export async function confirm(
 ): Promise<boolean> {
   if (options.isYes) return true
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new DscError('CONFIRMATION_REQUIRED', `${question} Nobody is at a terminal to answer`, {
+    throw new DscError('CONFIRMATION_REQUIRED', `${question} There is no terminal to ask`, {
       hint: options.canDryRun ? 'add --yes, or look first with --dry-run' : 'add --yes',
     })
   }

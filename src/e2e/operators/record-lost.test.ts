@@ -33,7 +33,7 @@ test('after the record was lost, prepare takes the copy that is there and fetche
 test('a copy that was found on disk is kept for whoever was given its path before', async (context) => {
   const { world, path } = await makeLetters(context)
   loseRecord(world)
-  assert.match((await world.dsc('cleanup')).stdout, /put into the record/)
+  assert.match((await world.dsc('cleanup')).stdout, /recorded/)
   assert.equal((await world.dsc('cleanup')).stdout, 'nothing to clean up\n')
   const refused = await world.dsc('evict', 'letters', '--yes')
   assert.notEqual(refused.code, 0)

@@ -52,7 +52,7 @@ function interpret(
     return {
       code: 'SOURCE_DENIED',
       sentence: 'the repository is gated',
-      hint: `accept its terms at ${page}, and set HF_TOKEN to a token of who did`,
+      hint: `accept its terms at ${page}, then set HF_TOKEN to your token`,
       ...isFinal,
     }
   if (word === 'RevisionNotFound')
@@ -80,7 +80,7 @@ function interpret(
   if (word === 'RepoNotFound' || status === 401 || (status === 404 && word === ''))
     return {
       code: status === 401 && word !== 'RepoNotFound' ? 'SOURCE_DENIED' : 'SOURCE_NOT_FOUND',
-      sentence: 'there is no such repository, or the token may not see it',
+      sentence: 'repository not found, or your token cannot read it',
       hint: 'check its name (a dataset is hf://datasets/org/name), and set HF_TOKEN if it is private',
       ...isFinal,
     }
@@ -91,8 +91,8 @@ function interpretStatus(status: number): Meaning {
   if (status === 429 || status === 503)
     return {
       code: 'SOURCE_THROTTLED',
-      sentence: 'the hub asks to slow down',
-      hint: 'try again later; a token (HF_TOKEN) is allowed more',
+      sentence: 'the hub limits requests',
+      hint: 'retry later, or set HF_TOKEN for a higher limit',
       isTransient: true,
       isAway: status === 503,
     }

@@ -189,7 +189,7 @@ describe('a hub', () => {
       name: 'models/org/none',
       source: 'hf://org/nothing',
       code: 'SOURCE_NOT_FOUND' as const,
-      says: /no such repository/,
+      says: /repository not found/,
     },
     {
       what: 'a revision that does not exist',

@@ -59,7 +59,7 @@ function drawWaits({ rows, total }, { parameters, set, now }) {
     { 'aria-labelledby': 'waits' },
     h('h2', { id: 'waits' }, 'Waits'),
     rows.length === 0
-      ? h('p', { class: 'empty' }, 'Nobody waits.')
+      ? h('p', { class: 'empty' }, 'No jobs are waiting.')
       : h(
           'ul',
           { class: 'waits' },
@@ -142,7 +142,7 @@ function drawTasks({ stager, waitingTasks, readers = [], stagerSeenAt }, now) {
           name(stager),
         ),
     waitingTasks.length > 0
-      ? h('div', { class: 'minor' }, counted(waitingTasks.length, 'other waits', 'others wait'))
+      ? h('div', { class: 'minor' }, counted(waitingTasks.length, 'more is waiting', 'more are waiting'))
       : null,
     readers.map((reader) =>
       h(

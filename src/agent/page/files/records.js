@@ -137,7 +137,7 @@ function describeHolder(holder) {
     case 'pod':
       return `pod ${holder.uid}`
     default:
-      return 'nobody that can be looked at'
+      return 'no process: ends by itself'
   }
 }
 

@@ -77,7 +77,7 @@ function drawSums(report) {
 
 function drawAdvice({ advice }) {
   if (advice.length === 0) return null
-  return section('To change', [
+  return section('Suggestions', [
     h(
       'ul',
       { class: 'advice' },

@@ -17,7 +17,7 @@ export function parseUpdateMode(text: string): UpdateMode {
   if (text === 'sync' || text === 'async') return { kind: text }
   const bound = /^ssp:(\d+)$/.exec(text)?.[1]
   if (bound !== undefined) return { kind: 'ssp', bound: Number(bound) }
-  throw new DscError('USAGE', `mode ${text} is none of sync, async, ssp:<steps>`, { hint: '--mode ssp:3' })
+  throw new DscError('USAGE', `mode ${text} is not sync, async or ssp:<steps>`, { hint: '--mode ssp:3' })
 }
 
 /** Parses `abort` or `quorum:3`. */

@@ -54,7 +54,7 @@ export function browse(state: ScreenState, key: KeyPress, target: KeyTarget): Ke
 function enterRow(state: ScreenState, { rows, height }: KeyTarget): KeyOutcome {
   const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height })
   const scope = rows.scopeAt?.(index)
-  if (!scope) return { state: note(state, 'nothing to look into here') }
+  if (!scope) return { state: note(state, 'nothing to open here') }
   return { state: enterScope(state, scope, 'copies') }
 }
 

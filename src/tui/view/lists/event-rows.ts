@@ -66,7 +66,7 @@ export function listEventRows(snapshot: StatusSnapshot, { filter, sort }: ListCh
     total: snapshot.events.length,
     copyIdAt: (index) => events[index]?.copyId ?? undefined,
     drawAt: (index, _widths, context) => drawEvent(events[index]!, context),
-    emptyText: filter === '' ? 'Nothing has happened yet' : 'No event matches the filter',
+    emptyText: filter === '' ? 'No events yet' : 'No event matches the filter',
   }
 }
 

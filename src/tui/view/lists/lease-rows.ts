@@ -96,6 +96,6 @@ export function listLeaseRows(snapshot: StatusSnapshot, { filter, sort }: ListCh
         span(formatWho(lease), { isDim: true }),
       ]
     },
-    emptyText: filter === '' ? 'No leases: nobody uses a dataset' : 'No lease matches the filter',
+    emptyText: filter === '' ? 'No leases' : 'No lease matches the filter',
   }
 }

@@ -55,6 +55,6 @@ export function listWaitRows(snapshot: StatusSnapshot, { filter, sort }: ListCho
         span(reason.replaceAll(/\s*\n\s*/g, '; ')),
       ]
     },
-    emptyText: filter === '' ? 'Nobody waits' : 'No wait matches the filter',
+    emptyText: filter === '' ? 'No jobs are waiting' : 'No wait matches the filter',
   }
 }
