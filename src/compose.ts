@@ -1,7 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DoorClient } from './agent/door/door-client.js'
-import type { DoorGreeting } from './agent/door/door-wire.js'
 import type { NodeApi } from './cache/api/node-api.js'
 import type { Cache } from './cache/cache.js'
 import type { KeptRepository } from './cache/download/reuse-blobs.js'
@@ -72,12 +70,14 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
   })
   const knock = once(async (overrides?: Overrides) => {
     const path = doorOf(await ownConfig(overrides))
-    return path && knockAt(path, options)
+    if (path === undefined) return undefined
+    const { knock: knockAt } = await import('./agent/door/knock.js')
+    return knockAt(path, { onAway: options.onRecordAway, signal: options.signal })
   })
   const config = once(async (overrides?: Overrides) => {
     const door = await knock(overrides)
     const own = await ownConfig(overrides)
-    return door ? seenThroughDoor(own, door.greeting) : { ...own, door: undefined }
+    return door ? door.seeConfig(own) : { ...own, door: undefined }
   })
   const openRecord = once(async (asked: RecordOptions = {}) => {
     const record = await openAgain(asked)
@@ -86,10 +86,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
   })
   const openAgain = async (asked: RecordOptions = {}) => {
     const door = await knock()
-    if (door) {
-      const { openDoorRecord } = await import('./agent/door/door-record.js')
-      return openDoorRecord(door.client, door.greeting.nowMs)
-    }
+    if (door) return door.openRecord()
     const { record: location } = await config()
     const ways = { ...asked, onAway: options.onRecordAway }
     return logPhase('opening the record', () => openRecordAt(location, ways))
@@ -108,12 +105,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
     openApi: async (record) => {
       const door = await knock()
       await openRecord() // from here on, the record's clock counts
-      if (door) {
-        const { bandwidthBytesPerSecond } = (await config()).stage
-        return (await import('./agent/door/door-api.js')).createDoorApi(door.client, {
-          bandwidthBytesPerSecond,
-        })
-      }
+      if (door) return door.createApi((await config()).stage)
       const cache = await openOwnCache()
       return (await import('./cache/api/node-api.js')).createOwnApi(record ? { ...cache, record } : cache)
     },
@@ -124,23 +116,6 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
       for (const record of opened.splice(0)) await record.close()
     },
   }
-}
-
-/** The service behind a door, which has said what it is. */
-interface KnownService {
-  readonly client: DoorClient
-  readonly greeting: DoorGreeting
-}
-
-async function knockAt(path: string, { onRecordAway, signal }: ComposeOptions): Promise<KnownService> {
-  const { DoorClient } = await import('./agent/door/door-client.js')
-  const client = new DoorClient(path, { onAway: (sentence) => onRecordAway?.(sentence), signal })
-  return { client, greeting: await client.greet() }
-}
-
-/** The configuration as the service has it, where it decides. */
-function seenThroughDoor(own: Config, { node, cacheRoot, policy, datasets }: DoorGreeting): Config {
-  return { ...own, node, cache: { root: cacheRoot, policy }, datasets }
 }
 
 function behindDoor(): DscError {

@@ -4,7 +4,7 @@ import type { DoorClient } from './door-client.js'
 /** What commands ask of the node, asked of its service. `bandwidthBytesPerSecond`: at most so fast, if given. */
 export function createDoorApi(
   client: DoorClient,
-  { bandwidthBytesPerSecond }: { readonly bandwidthBytesPerSecond: number | undefined },
+  { bandwidthBytesPerSecond }: { readonly bandwidthBytesPerSecond?: number | undefined },
 ): NodeApi {
   return {
     prepare: (request, { signal, onProgress }) =>

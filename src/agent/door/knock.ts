@@ -1,0 +1,31 @@
+import type { NodeApi } from '../../cache/api/node-api.js'
+import type { Config } from '../../config/config.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
+import { createDoorApi } from './door-api.js'
+import { DoorClient } from './door-client.js'
+import { openDoorRecord } from './door-record.js'
+
+/** The service behind a door, which has said what it is. */
+export interface KnownService {
+  readonly openRecord: () => RecordStore
+  readonly createApi: (limits: { readonly bandwidthBytesPerSecond?: number | undefined }) => NodeApi
+  /** The configuration as the service has it, where it decides. */
+  readonly seeConfig: (own: Config) => Config
+}
+
+/** Asks the service at this socket what it is. Waits for one that is away, and tells `onAway`. */
+export async function knock(
+  path: string,
+  tell: {
+    readonly onAway: ((sentence: string) => void) | undefined
+    readonly signal: AbortSignal | undefined
+  },
+): Promise<KnownService> {
+  const client = new DoorClient(path, { onAway: (sentence) => tell.onAway?.(sentence), signal: tell.signal })
+  const { nowMs, node, cacheRoot: root, policy, datasets } = await client.greet()
+  return {
+    openRecord: () => openDoorRecord(client, nowMs),
+    createApi: (limits) => createDoorApi(client, limits),
+    seeConfig: (own) => ({ ...own, node, cache: { root, policy }, datasets }),
+  }
+}
