@@ -22,6 +22,7 @@ const VARIABLES = [
     ['DSC_NODE', 'DSC_CACHE_ROOT', 'DSC_RECORD', 'DSC_ADVERTISE'],
     'override `node`, `cache.root`, `record` and `agent.advertise`',
   ],
+  [['DSC_DOOR'], 'the socket of the service that answers instead; `none`: use a cache of your own'],
   [['DSC_LOG'], '`verbose` or `debug`, as the options'],
   [['DSC_RETRY_FOR'], 'how long dsc retries a source that is away (5m)'],
   [['DSC_THEME'], '`terminal`, `dark`, `light` or `contrast`: colors of the live screen'],
