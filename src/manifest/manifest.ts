@@ -40,6 +40,8 @@ type ManifestSetting =
   | 'boot_id'
   /** A flush failed: the kernel reports a failed write once, to the flush that saw it, and never again. */
   | 'must_sync_each'
+  /** Files were begun in an earlier boot: what is in them may never have been written. */
+  | 'rebooted'
 
 /** Selections of objects: `kept` are all but those of other stripes, `begun` those with verified bytes. */
 type Selection = 'all' | 'missing' | 'present' | 'kept' | 'begun'

@@ -179,6 +179,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     log,
     engine,
     copyDirectory,
+    signal,
     partBytes,
     onChange,
     onWritten: flush.note,

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { Manifest } from '../../manifest/manifest.js'
 import { type SourceBench, startSourceBench } from '../../testing/source-bench.js'
 import { verifyCopy } from '../upkeep/verify-copy.js'
 import { downloadFiles } from './download-files.js'
@@ -114,3 +116,26 @@ test('a new version fetches only what changed and leaves the old one as it is', 
   assert.equal(readFileSync(join(second.finalDirectory, 'files/changed'), 'utf8'), 'new')
   assert.equal(statSync(join(second.finalDirectory, 'files/same')).mode & 0o777, 0o444)
 })
+
+for (const { name, boots, isKept } of [
+  { name: 'the next attempt goes on at its last written bytes', boots: ['same', 'same'], isKept: true },
+  { name: 'nothing is believed of it after a reboot', boots: ['before', 'after'], isKept: false },
+] as const) {
+  test(`of an object that a killed attempt left, ${name}`, async () => {
+    const big = randomBytes(40 * MIB)
+    const from = await bench.makeSource({ big })
+    const copyDirectory = bench.makePath('copy')
+    bench.proxy.setRules([])
+    await listIntoManifest({ ...from, copyDirectory, signal })
+    const manifest = Manifest.open(copyDirectory)
+    manifest.writeSetting('boot_id', boots[0])
+    manifest.close()
+    const left = Buffer.alloc(40 * MIB)
+    big.copy(left, 0, 0, 8 * MIB)
+    big.copy(left, 16 * MIB, 16 * MIB, 20 * MIB + 77)
+    writeFileSync(join(copyDirectory, 'files/big'), left)
+    const downloaded = await downloadFiles({ ...from, copyDirectory, signal, bootId: boots[1] })
+    assert.equal(downloaded.fetchedBytes, isKept ? 28 * MIB + 4096 : 40 * MIB)
+    assert.ok(readFileSync(join(copyDirectory, 'files/big')).equals(big))
+  })
+}

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { isDscError } from '../../failure/dsc-error.js'
-import { SourceFailure } from '../../failure/source-failure.js'
 import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { ProgressLog } from '../../manifest/progress-log.js'
@@ -23,6 +22,7 @@ interface ObjectDownloadOptions {
   readonly log: ProgressLog
   readonly engine: TransferEngine
   readonly copyDirectory: string
+  readonly signal: AbortSignal
   /** Part size of large objects, unless their upload parts suit. */
   readonly partBytes: number | undefined
   readonly onChange: () => void
@@ -268,7 +268,7 @@ export class ObjectDownload {
     try {
       const finished = parted.finished as FinishedPart[]
       verifiedBy = await engine.run({ kind: 'prove', object, proof, parts, finished })
-      if (parted.isUnprovenHearsay(verifiedBy)) throw doubtParts(entry.key)
+      parted.refuseHearsay(verifiedBy)
     } catch (error) {
       // There is no telling which part is wrong, so fetch them all again.
       const isMismatch = isDscError(error, 'CHECKSUM_MISMATCH')
@@ -296,13 +296,4 @@ export class ObjectDownload {
     this.#options.onArrived(entry.id)
     this.#options.onChange()
   }
-}
-
-/** The parts came from other nodes, and the source's checksum does not verify them: the source itself is asked. */
-function doubtParts(key: string): SourceFailure {
-  const problem = `${JSON.stringify(key)}: other nodes sent it, and its etag does not verify it`
-  return new SourceFailure('CHECKSUM_MISMATCH', problem, {
-    isTransient: true,
-    hint: 'run dsc verify on these nodes',
-  })
 }

@@ -1,3 +1,4 @@
+import { SourceFailure } from '../../failure/source-failure.js'
 import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { ProgressLog } from '../../manifest/progress-log.js'
@@ -6,9 +7,11 @@ import { type Part, planPartBytes, planParts } from '../../proof/plan-parts.js'
 import { type Proof, type ProofAlgorithm, planProof } from '../../proof/plan-proof.js'
 import type { FinishedPart } from '../../proof/prove-parts.js'
 import { BlockSet, type ByteRange, planBlockBytes } from '../arrivals/block-set.js'
+import { mayBelieveFiles } from './recheck.js'
 import type { TransferObject } from './transfer/arriving-range.js'
 import { preallocate } from './transfer/file-sink.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
+import { findWrittenRuns } from './written-runs.js'
 
 /** Bytes to fetch in one request: a part, or a range of one. */
 export interface Portion extends ByteRange {
@@ -115,10 +118,19 @@ export class PartedObject {
     return undefined
   }
 
-  /** Whether other nodes sent parts, and the source's checksum, of upload parts of a guessed size, verified none. */
-  isUnprovenHearsay(verifiedBy: VerifiedBy): boolean {
+  /** Rejects parts of other nodes that the source's checksum, of upload parts of a guessed size, did not verify. */
+  refuseHearsay(verifiedBy: VerifiedBy): void {
     const isFromNodes = this.finished.some((part) => part?.isHearsay === true)
-    return isFromNodes && verifiedBy === 'own-sha256' && this.proof.kind !== 'size'
+    if (!isFromNodes || verifiedBy !== 'own-sha256' || this.proof.kind === 'size') return
+    const problem = `${JSON.stringify(this.entry.key)}: other nodes sent it, and its etag does not verify it`
+    const hint = 'run dsc verify on these nodes'
+    throw new SourceFailure('CHECKSUM_MISMATCH', problem, { isTransient: true, hint })
+  }
+
+  /** Notes bytes that a killed attempt left in the file. */
+  left(range: ByteRange): void {
+    this.there.add(range)
+    this.#taken.add(range)
   }
 
   /** Notes that the bytes are in the file; `digest`: of a range, as received. */
@@ -184,6 +196,7 @@ export async function openPartedObject(
     readonly engine: TransferEngine
     /** Part size, unless the parts of its upload suit. */
     readonly partBytes: number | undefined
+    readonly signal: AbortSignal
   },
   entry: ManifestEntry,
   object: TransferObject,
@@ -200,9 +213,14 @@ export async function openPartedObject(
   const parts = planParts(sizeBytes, partBytes)
   const known = manifest.parts.of(id)
   const finished = parts.map(({ number }) => known.get(number))
-  preallocate(object.path, sizeBytes)
+  const isLeft = preallocate(object.path, sizeBytes)
   const proof = planProof({ sizeBytes, etag, partBytes, facts })
   const bits = manifest.blocks.find(id)
   const blockBytes = planBlockBytes({ sizeBytes, partBytes, ignoresRanges })
-  return new PartedObject({ entry, object, parts, proof, finished, bits, blockBytes })
+  const parted = new PartedObject({ entry, object, parts, proof, finished, bits, blockBytes })
+  // Without an etag the left bytes may be of an earlier version.
+  if (isLeft && etag !== null && mayBelieveFiles(manifest) && blockBytes < partBytes)
+    for (const part of parted.missingParts)
+      for (const run of await findWrittenRuns(object.path, part, staging.signal)) parted.left(run)
+  return parted
 }

@@ -19,6 +19,7 @@ export async function recheckAfterReboot(
   const counts = { recheckedObjects: 0, lostObjects: 0 }
   if (before !== undefined && (before !== bootId || bootId === 'unknown')) {
     manifest.blocks.drop() // they may never have reached the disk
+    manifest.writeSetting('rebooted', '1')
     for (const entry of manifest.entries('begun')) {
       throwIfStopped(options.signal)
       const path = join(filesDirectory(copyDirectory), entry.key)
@@ -35,4 +36,9 @@ export async function recheckAfterReboot(
   }
   manifest.writeSetting('boot_id', bootId)
   return counts
+}
+
+/** Whether all bytes in unfinished files are of attempts in this boot. */
+export function mayBelieveFiles(manifest: Manifest): boolean {
+  return manifest.readSetting('rebooted') === undefined
 }

@@ -1,4 +1,13 @@
-import { closeSync, constants, ftruncateSync, lstatSync, openSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { changeFileMode, onHeldPath } from '../../../platform/held-folder.js'
 import type { KeptFolders } from './kept-folders.js'
 
@@ -114,12 +123,14 @@ export class FileSink {
 /**
  * Gives a file in several parts its size before they arrive, and keeps what earlier attempts wrote. A killed attempt
  * may have left a link to another copy's file or a file of another user, which are removed, or a complete file that is
- * already read-only.
+ * already read-only. True: there was a file of this size.
  */
-export function preallocate(path: string, sizeBytes: number): void {
+export function preallocate(path: string, sizeBytes: number): boolean {
   const descriptor = onHeldPath(path, openToWrite, { makesFolders: true })
   try {
+    if (fstatSync(descriptor).size === sizeBytes) return sizeBytes > 0
     ftruncateSync(descriptor, sizeBytes)
+    return false
   } finally {
     closeSync(descriptor)
   }

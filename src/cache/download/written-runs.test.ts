@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { findWrittenRuns } from './written-runs.js'
+
+const MIB = 1024 * 1024
+const PAGE = 4096
+const signal = new AbortController().signal
+
+for (const { name, written, runs } of [
+  { name: 'nothing of an empty file', written: [], runs: [] },
+  {
+    name: 'the beginning of a part, but for its last page',
+    written: [{ offset: 4 * MIB, length: 2 * MIB + 100 }],
+    runs: [{ offset: 4 * MIB, length: 2 * MIB }],
+  },
+  {
+    name: 'runs with a hole between them',
+    written: [
+      { offset: 4 * MIB, length: MIB },
+      { offset: 6 * MIB, length: MIB },
+    ],
+    runs: [
+      { offset: 4 * MIB, length: MIB - PAGE },
+      { offset: 6 * MIB, length: MIB - PAGE },
+    ],
+  },
+  { name: 'no run that is not worth a request', written: [{ offset: 5 * MIB, length: 100_000 }], runs: [] },
+  {
+    name: 'nothing of the parts around',
+    written: [{ offset: 0, length: 12 * MIB }],
+    runs: [{ offset: 4 * MIB, length: 4 * MIB - PAGE }],
+  },
+]) {
+  test(`of a part that a killed attempt left, it finds ${name}`, async (context) => {
+    const path = join(await temporaryDirectory(context), 'object')
+    const file = openSync(path, 'wx')
+    ftruncateSync(file, 12 * MIB)
+    for (const { offset, length } of written) writeSync(file, randomBytes(length), 0, length, offset)
+    closeSync(file)
+    assert.deepEqual(await findWrittenRuns(path, { offset: 4 * MIB, length: 4 * MIB }, signal), runs)
+  })
+}

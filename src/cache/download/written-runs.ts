@@ -1,0 +1,48 @@
+import { open } from 'node:fs/promises'
+import type { ByteRange } from '../arrivals/block-set.js'
+
+const READ_BYTES = 1024 * 1024
+/** What the kernel writes whole, or not at all. */
+const PAGE_BYTES = 4096
+/** Shorter runs cost more as requests of their own than they save, bytes. */
+const LEAST_RUN_BYTES = 512 * 1024
+const NOTHING = Buffer.alloc(PAGE_BYTES)
+
+/**
+ * Finds what a killed attempt wrote of a range of a file that had its full size before anything was in it: pages that
+ * are not all zeros. The last page of a run may be cut short, so it does not count. Only true within one boot: after a
+ * power loss the disk may keep old bytes.
+ */
+export async function findWrittenRuns(
+  path: string,
+  range: ByteRange,
+  signal: AbortSignal,
+): Promise<readonly ByteRange[]> {
+  const runs: ByteRange[] = []
+  const end = range.offset + range.length
+  const buffer = Buffer.allocUnsafe(READ_BYTES)
+  let begin = range.offset
+  const close = (at: number) => {
+    const length = at - PAGE_BYTES - begin
+    if (length >= LEAST_RUN_BYTES) runs.push({ offset: begin, length })
+  }
+  const file = await open(path, 'r')
+  try {
+    for (let at = range.offset; at < end; ) {
+      signal.throwIfAborted()
+      const { bytesRead } = await file.read(buffer, 0, Math.min(READ_BYTES, end - at), at)
+      if (bytesRead === 0) break
+      for (let page = 0; page < bytesRead; page += PAGE_BYTES) {
+        const bytes = buffer.subarray(page, Math.min(page + PAGE_BYTES, bytesRead))
+        if (!bytes.equals(NOTHING.subarray(0, bytes.length))) continue
+        close(at + page)
+        begin = at + page + PAGE_BYTES
+      }
+      at += bytesRead
+    }
+  } finally {
+    await file.close()
+  }
+  close(end)
+  return runs
+}
