@@ -153,14 +153,14 @@ async function findOwnLease(call: DoorCall): Promise<PlacedLease | undefined> {
   return lease
 }
 
-/** A lease without an end needs a process or a job whose end the service sees; any other gets one. */
+/** A lease without an end needs a process whose end the service sees; any other gets one. */
 async function answerRenewal(call: DoorCall): Promise<DoorResult> {
   const { record, nowMs } = call.service.cache
   const lease = await findOwnLease(call)
   if (lease === undefined) return { result: false }
   const wantedMs = readOptional(call.input, 'expiresAtMs', readNumber) ?? null
   const latestMs = nowMs() + MAX_LEASE_MS
-  const isSeen = lease.holder.kind === 'process' || lease.holder.kind === 'slurm'
+  const isSeen = lease.holder.kind === 'process'
   const expiresAtMs = wantedMs === null ? (isSeen ? null : latestMs) : Math.min(wantedMs, latestMs)
   return { result: await record.renewLease(lease.leaseId, expiresAtMs, nowMs()) }
 }

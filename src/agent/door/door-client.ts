@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
-import { DscError, FAILURES, type FailureCode } from '../../failure/dsc-error.js'
+import { DscError, FAILURES, type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import type { FailureAnswer } from '../../failure/failure-answer.js'
 import { readJsonLines } from '../../frames/lines.js'
 import { askOnce } from '../../http/ask-once.js'
@@ -71,13 +71,20 @@ export class DoorClient {
         return await this.#askNow(operation, input, { ...options, signal })
       } catch (error) {
         if (signal?.aborted) throw interrupted(signal)
-        if (error instanceof DscError) throw error
+        const isFull = isDscError(error, 'TOO_MANY_REQUESTS')
+        if (error instanceof DscError && !isFull) throw error
         const nowMs = performance.now()
-        if (awaySinceMs === undefined) onAway(`the service at ${this.path} does not answer; waiting for it`)
+        if (awaySinceMs === undefined && !isFull)
+          onAway(`the service at ${this.path} does not answer; waiting for it`)
         awaySinceMs ??= nowMs
-        if (!isAway(error) || nowMs - awaySinceMs > patienceMs) throw this.#unreachable(error)
+        const isOver = nowMs - awaySinceMs > patienceMs
+        if (isFull && isOver) throw error
+        if (!isFull && (isOver || !isAway(error))) throw this.#unreachable(error)
       }
-      await sleep(ASK_AGAIN_MS, undefined, { ...(signal && { signal }) }).catch(() => {})
+      // Hundreds of tasks that begin at once must not ask again at once.
+      await sleep(ASK_AGAIN_MS * (0.5 + Math.random()), undefined, { ...(signal && { signal }) }).catch(
+        () => {},
+      )
     }
   }
 

@@ -132,6 +132,17 @@ test('a process that is no ancestor of the asker holds nothing', async (context)
   assert.ok(lease.expiresAtMs! > Date.now(), 'it ends, but is not taken for dead')
 })
 
+test('a job that nobody can ask Slurm for ends, unless root names it', async (context) => {
+  const { as, flowers, cache } = await openService(context)
+  const lease = { task: 'slurm:1', holder: { kind: 'slurm' as const, jobId: '1' }, expiresAtMs: null }
+  for (const uid of [ADA, 0])
+    await as(uid).api.prepare({ ...prepareAs('job'), lease, dataset: flowers }, silently)
+  const leases = await cache.record.listLeases({ purpose: 'use' })
+  const endOf = (uid: number) => leases.find(({ holder }) => holder.userId === uid)?.expiresAtMs
+  assert.ok(endOf(ADA)! > Date.now())
+  assert.equal(endOf(0), null)
+})
+
 test('a client’s definition never says how a source is reached, nor takes another’s name', async (context) => {
   const { as, flowers, cache } = await openService(context)
   const stray = (changes: object) =>

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Leased } from '../../cache/api/node-api.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import type { Peer, ReadPeer } from '../../platform/peer-credentials.js'
 import { UserDirectory } from '../../platform/user-directory.js'
@@ -25,6 +26,11 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 const PATH = new RegExp(`^/door/${DOOR_VERSION}/([a-zA-Z]{1,32})$`)
 /** Operations that take as long as a download. */
 const LONG: ReadonlySet<string> = new Set(['prepare', 'planPrepare'])
+
+/** Operations that take a lease. */
+const LEASES: ReadonlySet<string> = new Set(['prepare', 'takeReady'])
+/** Operations that write to the record, of every user. */
+const CHANGES: ReadonlySet<string> = new Set([...LEASES, 'releaseUses', 'renewLease', 'handOverLease'])
 
 interface DoorOptions extends DoorService {
   /** Where the socket is. */
@@ -53,7 +59,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
     socket.on('error', () => socket.destroy())
     // Before any byte: the kernel keeps who connected, whoever writes later.
     const peer = options.readPeer(socket)
-    const free = peer && state.limits.tryTake('connections', peer.uid, peer.uid === 0)
+    const free = peer && state.limits.tryTake('connections', { uid: peer.uid, isAdmin: peer.uid === 0 })
     if (peer === undefined || free === undefined) return socket.destroy()
     clients.set(socket, peer)
     sockets.add(socket)
@@ -99,7 +105,10 @@ async function operate(
   const { name, operation, peer, limits, directory, request, rules, cache, stopping } = answering
   const groups = listNamedGroups(rules.admins, cache.policy.shares)
   const asker = await identifyAsker(peer, { directory, groups })
-  const free = limits.take(LONG.has(name) ? 'stagings' : 'requests', asker.uid, isAdmin(asker, rules))
+  const user = { uid: asker.uid, isAdmin: isAdmin(asker, rules) }
+  if (CHANGES.has(name)) limits.countChange(user)
+  if (LEASES.has(name)) await limits.requireLease(user, cache)
+  const free = limits.take(LONG.has(name) ? 'stagings' : 'requests', user)
   try {
     const input = readInput(await readJson(request))
     await answerInLines(answering, async ({ write, ...work }) => {
@@ -109,6 +118,7 @@ async function operate(
         if (stopping.aborted) answering.response.destroy()
         throw asUsage(error)
       })
+      if (LEASES.has(name)) countLease(answered, (leaseId) => limits.addLease(user, leaseId))
       return lastLine(answered, write)
     })
   } finally {
@@ -127,6 +137,11 @@ function readInput(raw: unknown): Fields {
 /** What read-input.ts throws says what was expected: the client's mistake, and no defect. */
 function asUsage(error: unknown): unknown {
   return error instanceof RangeError ? new DscError('USAGE', error.message, { cause: error }) : error
+}
+
+function countLease(answered: DoorResult, count: (leaseId: string) => void): void {
+  const leased = 'result' in answered ? (answered.result as Leased | null) : null
+  if (leased) count(leased.leaseId)
 }
 
 function lastLine(answered: DoorResult, write: (line: object) => void): object {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { LeaseHolder, LeaseRequest } from '../../model/lease.js'
+import { type LeaseHolder, type LeaseRequest, MAX_LEASE_MS } from '../../model/lease.js'
 import type { Peer } from '../../platform/peer-credentials.js'
 import { identifyProcess } from '../../platform/processes.js'
 
@@ -30,7 +30,12 @@ export function placeHolder(
   }: { readonly peer: Peer | undefined; readonly userId: number; readonly nowMs: number },
 ): LeaseRequest {
   const { holder } = lease
-  if (holder.kind !== 'process') return { ...lease, holder: { ...holder, userId } }
+  if (holder.kind !== 'process') {
+    // Where nobody can ask Slurm, a job that a user invented would never end.
+    const latestMs = nowMs + MAX_LEASE_MS
+    const expiresAtMs = userId === 0 ? lease.expiresAtMs : (lease.expiresAtMs ?? latestMs)
+    return { ...lease, holder: { ...holder, userId }, expiresAtMs }
+  }
   const pid = peer && findAncestor(peer, holder.pid)
   const found = pid === undefined ? undefined : identifyProcess(pid)
   if (found) return { ...lease, holder: { ...found, userId } }
