@@ -92,7 +92,7 @@ function listTools({ s5cmd, rclone, aws }, url) {
   const tools = {
     dsc: {
       words: (set) => [...DSC, 'prepare', set, '--task', 'bench'],
-      ...{ does: 'verifies checksums, fsyncs', verifies: true },
+      ...{ does: 'verified, synced', verifies: true },
     },
     s5cmd: {
       words: (set, target) => [s5cmd, '--endpoint-url', url, 'cp', `s3://bench/${set}/*`, `${target}/`],
@@ -103,7 +103,7 @@ function listTools({ s5cmd, rclone, aws }, url) {
         ...[rclone, 'copy', `:s3:bench/${set}`, target, '--transfers', '64', '--checkers', '64'],
         ...['--s3-provider', 'Other', '--s3-env-auth', '--s3-endpoint', url, '--s3-force-path-style'],
       ],
-      does: 'verifies MD5 (not of objects uploaded in parts), no fsync',
+      does: 'MD5 of single parts',
     },
     aws: aws && {
       words: (set, target) => [
@@ -135,7 +135,7 @@ function makeSafe({ words }) {
   const pass = 'sync -f "$0" && find "$0" -type f -print0 | xargs -0 -n 500 -P 2 cksum >/dev/null'
   return {
     words: (set, target) => ['sh', '-c', `"$@" && ${pass}`, target, ...words(set, target)],
-    ...{ does: 'syncs the file system, reads everything once for a CRC', verifies: true },
+    ...{ does: 'synced, CRC pass', verifies: true },
   }
 }
 

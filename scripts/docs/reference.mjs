@@ -22,7 +22,7 @@ const VARIABLES = [
     ['DSC_NODE', 'DSC_CACHE_ROOT', 'DSC_RECORD', 'DSC_ADVERTISE'],
     'override `node`, `cache.root`, `record` and `agent.advertise`',
   ],
-  [['DSC_DOOR'], 'the socket of the service that answers instead; `none`: use a cache of your own'],
+  [['DSC_DOOR'], 'socket of the node’s service; `none`: do not ask it'],
   [['DSC_LOG'], '`verbose` or `debug`, as the options'],
   [['DSC_RETRY_FOR'], 'how long dsc retries a source that is away (5m)'],
   [['DSC_THEME'], '`terminal`, `dark`, `light` or `contrast`: colors of the live screen'],
@@ -30,7 +30,10 @@ const VARIABLES = [
   [['DSC_DATASET', 'DSC_DATASET_<NAME>'], 'set by `dsc run`: the paths'],
   [['DSC_FEED_SOCKET', 'DSC_FEED_JOB'], 'socket of a feed; tells two jobs of one user apart'],
   [['DSC_FEED_TOKEN'], 'secret between feeds and storage nodes'],
-  [['DSC_MEMORY_PROFILE', 'DSC_MEMORY_PROFILE_STOP'], 'set by `dsc memory profile`'],
+  [
+    ['DSC_MEMORY_PROFILE', 'DSC_MEMORY_PROFILE_STOP', 'DSC_MOUNTER'],
+    'set by `dsc memory profile` and `dsc agent --csi`',
+  ],
   [
     ['DSC_DEADLINE', 'DSC_FEATURES'],
     'of the [Slurm prolog](../start/slurm.md): seconds it may take; `yes`: add the node’s name to its features',
@@ -57,7 +60,7 @@ async function writeCommands() {
   const common = program.options.filter(({ long }) => long !== '--version')
   return [
     `${NOTE}# Commands\n`,
-    'What `dsc help <command>` prints, without its examples. Every command also takes:\n',
+    '`dsc help <command>` has examples. Every command also takes:\n',
     ...common.map(({ flags, description }) => `- \`${flags}\`: ${description}`),
     '',
     ...program.commands
@@ -93,44 +96,25 @@ function describe({ flags, description }) {
   return `${flags}\n${description}`
 }
 
-/** What the command does, how it is called, its arguments and options; then what `--help` says besides its examples. */
+/** What the command does, how it is called, and its options. `--help` adds arguments, remarks and examples. */
 function writeCommand(name, command, options) {
-  const usage = command.createHelp().commandUsage(command)
   // Without `[options]`, which follow: `dsc run <dataset>... -- <command>`.
-  const call = usage.replace(' [options]', '')
-  const told = command.registeredArguments.filter(({ description }) => description !== '')
-  const lines = [...(call === name ? [] : [call]), ...formatItems(command, [...told, ...options])]
+  const call = command.createHelp().commandUsage(command).replace(' [options]', '').replace(' [command]', '')
+  const lines = [...(call === name ? [] : [call]), ...formatItems(command, options)]
   return [
     `## ${name}\n`,
     `${command.description()[0].toUpperCase()}${command.description().slice(1)}.\n`,
     ...(lines.length > 0 ? [`\`\`\`\n${lines.join('\n')}\n\`\`\`\n`] : []),
-    ...readNotes(command),
   ].join('\n')
 }
 
-/** What the command adds to its help, but for the examples. */
-function readNotes(command) {
-  const written = []
-  command.configureOutput({ writeOut: (text) => written.push(text), writeErr: () => {} })
-  command.configureHelp({ ...command.configureHelp(), formatHelp: () => '' })
-  command.outputHelp()
-  const notes = written
-    .join('')
-    .replace(/\nExamples?:\n[\s\S]*/, '')
-    .trim()
-  return notes === '' ? [] : [`${notes.replaceAll('<', '\\<')}\n`]
-}
-
-function formatItems(command, items) {
+function formatItems(command, options) {
   const help = command.createHelp()
   help.helpWidth = WIDTH
-  const named = items.map((item) =>
-    'flags' in item
-      ? { term: help.optionTerm(item), text: help.optionDescription(item) }
-      : { term: `<${item.name()}>`, text: help.argumentDescription(item) },
+  const width = Math.max(0, ...options.map((option) => help.optionTerm(option).length))
+  return options.map((option) =>
+    help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help),
   )
-  const width = Math.max(0, ...named.map(({ term }) => term.length))
-  return named.map(({ term, text }) => help.formatItem(term, width, text, help))
 }
 
 function writeConfiguration() {

@@ -30,7 +30,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'release',
-    summary: 'end the lease of a task',
+    summary: 'end a lease',
     load: async () => (await import('./commands/release.js')).releaseCommand,
   },
   {
@@ -45,7 +45,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'unlock',
-    summary: 'let the copies of a dataset be evicted again',
+    summary: 'remove the lock of a dataset on this node',
     load: async () => (await import('./commands/lock.js')).unlockCommand,
   },
   {
@@ -55,12 +55,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'cleanup',
-    summary: 'expire dead leases, finish what was interrupted, enforce the policy',
+    summary: 'end dead leases, remove abandoned downloads, enforce limits',
     load: async () => (await import('./commands/cleanup.js')).cleanupCommand,
   },
   {
     name: 'verify',
-    summary: 'compare copies with what was downloaded, and repair them',
+    summary: 'check copies against their checksums, and repair them',
     load: async () => (await import('./commands/verify.js')).verifyCommand,
   },
   {
@@ -70,7 +70,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'adopt',
-    summary: 'put folders that are on disk already into the record',
+    summary: 'take over folders that are on disk',
     load: async () => (await import('./commands/adopt.js')).adoptCommand,
   },
   {
@@ -90,7 +90,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'record',
-    summary: 'move the record to another database',
+    summary: 'move the record, claim or forget a node',
     load: async () => (await import('./commands/record.js')).recordCommand,
   },
   {
@@ -123,12 +123,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'status',
-    summary: 'look at nodes, copies, leases and downloads, live',
+    summary: 'show nodes, copies, leases and downloads, live',
     load: async () => (await import('./commands/status.js')).statusCommand,
   },
   {
     name: 'leases',
-    summary: 'list who keeps which copy',
+    summary: 'list who uses which copy',
     load: async () => (await import('./commands/leases.js')).leasesCommand,
   },
   {
@@ -143,12 +143,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'receipt',
-    summary: 'print which versions of which data a job used, and prove that they can be had again',
+    summary: 'print the data versions that a job used, as Croissant',
     load: async () => (await import('./commands/receipt.js')).receiptCommand,
   },
   {
     name: 'why',
-    summary: 'explain why a dataset is here, was evicted or refused',
+    summary: 'explain why a dataset is here, was evicted or was refused',
     load: async () => (await import('./commands/why.js')).whyCommand,
   },
   {
@@ -163,12 +163,12 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: 'memory',
-    summary: 'plan what moves between device and host memory',
+    summary: 'plan GPU and host memory (experimental)',
     load: async () => (await import('./commands/memory.js')).memoryCommand,
   },
   {
     name: 'params',
-    summary: 'serve the parameters of a training job',
+    summary: 'serve model parameters (experimental)',
     load: async () => (await import('./commands/params.js')).paramsCommand,
   },
 ]

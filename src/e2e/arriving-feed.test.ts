@@ -87,7 +87,7 @@ test('a dataset that is not here is fed while it comes, in the order of a ready 
       const shown = (await world.dsc('status', '--plain')).stdout
       assert.match(
         shown,
-        /^flowers is read while it comes by the feed of process \d+: waits for train\/\d+\.bin, /m,
+        /^flowers is read during the download by the feed of process \d+: waits for train\/\d+\.bin, /m,
       )
       letGo()
     },

@@ -67,7 +67,7 @@ test('a staging is stopped on the screen: its dsc prepare ends, and what was fet
   assert.notEqual(code, 0)
   await terminal.waitFor(/▶ large +node-a .* nobody/)
   await terminal.press('x')
-  await terminal.waitFor(/nobody stages it: the next dsc prepare takes it up/)
+  await terminal.waitFor(/it was interrupted: the next dsc prepare continues it/)
   await terminal.press('p')
   await terminal.press('-l', 'large')
   await terminal.press('Enter')

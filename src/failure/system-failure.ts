@@ -14,7 +14,7 @@ const DISK_FULL = {
 const DISK_FAILS = {
   code: 'IO_FAILED',
   sentence: 'the disk or file system fails',
-  hint: 'dmesg shows what the kernel says of the disk; run the same command again once it works',
+  hint: 'dmesg shows errors of the disk. Run the same command again once it works',
 } as const
 const TOO_MANY_FILES = {
   code: 'SYSTEM_LIMIT',

@@ -77,5 +77,5 @@ test('who waits for a staging is told how far it is, the stager among them, the 
     transfers: [{ ...transfer!, stager: null, waiters }],
     events: [],
   })
-  assert.match(left[0]!.reason, /nobody stages it any more/)
+  assert.match(left[0]!.reason, /its download was interrupted/)
 })

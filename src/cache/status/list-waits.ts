@@ -55,7 +55,7 @@ function waitsForStaging(transfer: WaitedStaging): readonly WaitStatus[] {
 
 function describeStaging(transfer: WaitedStaging, task: string): string {
   const { state, stager, node, writtenBytes, contentBytes, servedBy } = transfer
-  if (stager === null) return 'nobody stages it any more: the next dsc prepare takes it up'
+  if (stager === null) return 'its download was interrupted: the next dsc prepare continues it'
   const whose = stager === task ? '' : ` for ${stager}`
   if (state === 'reserved') return `${node} lists its source${whose}`
   const from = servedBy.length === 0 ? '' : ` from ${servedBy.join(', ')}`

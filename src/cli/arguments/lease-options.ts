@@ -13,6 +13,6 @@ export function taskOption(
 export function ttlOption(): Option {
   return new Option(
     '--ttl <duration>',
-    'how long a lease of --task lives, for example 90m or 7d, at most 30d (default: 24h)',
+    'end the lease of --task after this time (default: 24h, at most 30d)',
   ).argParser(argument(parseLeaseTime))
 }

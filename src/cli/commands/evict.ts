@@ -23,10 +23,10 @@ export function evictCommand(context: CliContext): Command {
     .argument('[datasets...]', 'datasets to evict, by name or URL')
     .option(
       '--free <size>',
-      'instead: the least recently used until this much is freed, for example 200GiB',
+      'evict the least recently used, until this much is free',
       argument(parseByteSize),
     )
-    .option('--dry-run', 'show what would go, and delete nothing')
+    .option('--dry-run', 'show what would be evicted')
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',

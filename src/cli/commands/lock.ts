@@ -11,7 +11,7 @@ import type { CliContext } from '../context.js'
 /** `dsc lock`: neither the limits nor an operator's evict delete the dataset's copies on this node. */
 export function lockCommand(context: CliContext): Command {
   return new Command('lock')
-    .description('never evict the copies of a dataset on this node')
+    .description('never evict a dataset on this node')
     .argument('<dataset>')
     .option('--reason <text>', 'shown to everybody whom the lock stops', argument(parseWords))
     .addHelpText(
@@ -43,7 +43,7 @@ export function lockCommand(context: CliContext): Command {
 /** `dsc unlock`: lets dsc evict the dataset's idle copies again. */
 export function unlockCommand(context: CliContext): Command {
   return new Command('unlock')
-    .description('let the copies of a dataset on this node be evicted again')
+    .description('remove the lock of a dataset on this node')
     .argument('<dataset>')
     .addHelpText('after', '\nExamples:\n  dsc unlock flowers\n  dsc unlock flowers --json')
     .action(async (named: string) => {

@@ -79,7 +79,7 @@ async function verify(context: CliContext, receipt: Receipt): Promise<void> {
   const elsewhere = gone.find(({ nodes }) => nodes.length > 0)
   throw new DscError(
     'VERSION_GONE',
-    `${receipt.task} used what cannot be had again here: ${gone.map(({ dataset, version }) => `${dataset} ${version.slice(0, 12)}`).join(', ')}`,
+    `${receipt.task} used data that is no longer available here: ${gone.map(({ dataset, version }) => `${dataset} ${version.slice(0, 12)}`).join(', ')}`,
     {
       hint: elsewhere
         ? `run dsc receipt --verify on ${elsewhere.nodes[0]}, which has a copy of ${elsewhere.dataset}`
@@ -100,7 +100,7 @@ function describeVerified({ dataset, version, isAvailable, source, here, nodes }
         ]),
     ...(nodes.length > 0 ? [`${nodes.join(', ')} should have it, too`] : []),
   ]
-  return `${dataset} ${version.slice(0, 12)}: ${isAvailable ? 'can be had again' : 'CANNOT be had again here'}\n${findings.map((finding) => `  ${finding}`).join('\n')}`
+  return `${dataset} ${version.slice(0, 12)}: ${isAvailable ? 'available' : 'NOT available here'}\n${findings.map((finding) => `  ${finding}`).join('\n')}`
 }
 
 function describeSource(source: VerifiedVersion['source']): string {

@@ -26,7 +26,7 @@ export function releaseCommand(context: CliContext): Command {
     .option('--any-node', 'also on other nodes')
     .addHelpText(
       'after',
-      '\nReleasing twice is no error, so that an epilog may.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
+      '\nReleasing twice is no error.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
     )
     .action(async (named: string | undefined, options: ReleaseOptions) => {
       if (named === undefined && options.all === undefined && options.lease === undefined) {

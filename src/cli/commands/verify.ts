@@ -16,7 +16,7 @@ export function verifyCommand(context: CliContext): Command {
     .option('--repair', 'download missing and damaged parts again')
     .addHelpText(
       'after',
-      '\nOnly copies that are here are looked at. A stripe that is gone with its node: dsc repair.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
+      '\nFor stripes that were lost with their node, use `dsc repair`.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
     )
     .action(async (named: readonly string[], options: { repair?: true }) => {
       const names = new Set<string>()

@@ -24,7 +24,7 @@ export function whyCommand(context: CliContext): Command {
 Examples:
   dsc why flowers
   dsc why flowers --node gpu-07
-  dsc why 5f0c1d9a2b7e            a failure of which dsc prepare printed this id
+  dsc why 5f0c1d9a2b7e            the failure with this id
   dsc why flowers --json | jq '.copies[].keptBy'`,
     )
     .action(async (named: string, options: { node?: string }) => {

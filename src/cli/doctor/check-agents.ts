@@ -50,7 +50,7 @@ export async function checkCertificate({ agent }: Config): Promise<Check[]> {
     const said = describeExpiry(expiresAtMs, Date.now())
     if (said === undefined)
       return [ok('certificate', `${certFile}, until ${new Date(expiresAtMs).toISOString()}`)]
-    return [warning('certificate', `${certFile}: ${said}`, 'renew it, then start dsc agent anew')]
+    return [warning('certificate', `${certFile}: ${said}`, 'renew it, then restart dsc agent')]
   } catch (error) {
     return [failed('certificate', `${certFile}: ${(error as Error).message}`, 'check agent.tls in dsc.yaml')]
   }

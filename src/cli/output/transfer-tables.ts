@@ -29,7 +29,7 @@ export function formatTransfers(
     transfer.source === null ? '-' : redactUrl(transfer.source),
   ])
   const read = transfers.flatMap(({ dataset, readers = [] }) =>
-    readers.map((reader) => `${dataset} is read while it comes by ${formatReader(reader)}`),
+    readers.map((reader) => `${dataset} is read during the download by ${formatReader(reader)}`),
   )
   return [formatTable(columns, rows, totalWidth), ...read].join('\n')
 }

@@ -11,7 +11,7 @@ type Stager = { readonly pid: number } | { readonly obstacle: string }
  */
 export function findStager(lease: PlacedLease | undefined): Stager {
   if (!lease)
-    return { obstacle: 'nobody stages it: the next dsc prepare takes it up, or dsc cleanup removes it' }
+    return { obstacle: 'it was interrupted: the next dsc prepare continues it, or dsc cleanup removes it' }
   const { holder, task, dataset } = lease
   if (holder.kind !== 'process')
     return {

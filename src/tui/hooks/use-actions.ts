@@ -70,7 +70,7 @@ function planAction(
         done: `the staging of ${dataset} is told to stop`,
         work: async () => {
           const lease = findStageLease(action.copyId)
-          if (!lease) throw new Error(`nobody stages ${dataset} any more`)
+          if (!lease) throw new Error(`the download of ${dataset} has ended`)
           await actions.cancel(lease)
         },
       }

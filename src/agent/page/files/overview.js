@@ -135,7 +135,7 @@ function drawRate({ bytesPerSecond, state }) {
 function drawTasks({ stager, waitingTasks, readers = [], stagerSeenAt }, now) {
   return [
     stager === null
-      ? h('strong', { class: 'bad' }, 'nobody stages it')
+      ? h('strong', { class: 'bad' }, 'interrupted')
       : h(
           'span',
           { title: stagerSeenAt === null ? undefined : `seen ${ago(stagerSeenAt, now)}` },
