@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +10,8 @@ import { temporaryDirectory } from '../testing/temporary-directory.js'
 
 const FOLDER = fileURLToPath(new URL('../../scripts/kubernetes', import.meta.url))
 const KUSTOMIZATIONS = ['base', 'site'] as const
+/** Examples that need no more than Kubernetes itself; the others are of kinds that others define. */
+const BUILT_IN = ['examples/job.yaml', 'examples/claim.yaml'] as const
 
 interface Manifest {
   readonly apiVersion: string
@@ -23,11 +25,11 @@ interface Manifest {
 /** What a kustomization names: files, and what it makes of them. */
 interface Kustomization {
   readonly resources: readonly string[]
-  readonly configMapGenerator: readonly Generator[]
-  readonly secretGenerator: readonly Generator[]
+  readonly configMapGenerator: readonly Generated[]
+  readonly secretGenerator: readonly Generated[]
 }
 
-interface Generator {
+interface Generated {
   readonly name: string
   readonly files?: readonly string[]
   readonly envs?: readonly string[]
@@ -58,10 +60,10 @@ async function validate(manifests: readonly Manifest[]): Promise<void> {
 }
 
 test('the Kubernetes manifests satisfy the schemas of Kubernetes', async () => {
-  const manifests = readManifests('base/namespace.yaml', 'base/agents.yaml', 'train-flowers.yaml')
+  const manifests = readManifests('base/namespace.yaml', 'base/driver.yaml', 'base/agents.yaml', ...BUILT_IN)
   assert.deepEqual(
     manifests.map(({ kind }) => kind),
-    ['Namespace', 'DaemonSet', 'Job'],
+    ['Namespace', 'CSIDriver', 'DaemonSet', 'Job', 'PersistentVolume', 'PersistentVolumeClaim'],
   )
   await validate(manifests)
 })
@@ -74,7 +76,7 @@ test('every file that a kustomization names is there, and what pods mount is mad
     for (const file of [...resources, ...named.map((each) => each.replace(/^.*=/, ''))])
       assert.ok(existsSync(join(FOLDER, folder, file)), `${folder} names ${file}`)
     const made = new Set(generators.map(({ name }) => name))
-    for (const name of ['dsc-config', 'dsc-agents-token', 'dsc-read-token', 'dsc-record', 'dsc-s3'])
+    for (const name of ['dsc-config', 'dsc-agents-token', 'dsc-record', 'dsc-s3'])
       assert.ok(made.has(name), `${folder} makes no ${name}`)
   }
 })
@@ -107,55 +109,72 @@ const hasKubectl = spawnSync('kubectl', ['kustomize', '--help']).status === 0
 test('kubectl makes of the site what Kubernetes takes', { skip: !hasKubectl && 'no kubectl' }, async () => {
   const rendered = execFileSync('kubectl', ['kustomize', join(FOLDER, 'site')], { encoding: 'utf8' })
   const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest)
-  assert.deepEqual(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted(), [
+  const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name.replace(/-[a-z0-9]{10}$/, '')}`
+  assert.deepEqual(manifests.map(nameOf).toSorted(), [
+    'CSIDriver dsc.io',
     'ConfigMap dsc-config',
     'DaemonSet dsc-agent',
     'Namespace dsc',
-    ...['dsc-agents-token', 'dsc-read-token', 'dsc-record', 'dsc-s3'].map((name) => `Secret ${name}`),
+    ...['dsc-agents-token', 'dsc-record', 'dsc-s3'].map((name) => `Secret ${name}`),
   ])
   for (const { kind, metadata } of manifests)
-    if (kind !== 'Namespace') assert.equal(metadata.namespace, 'dsc')
+    if (kind !== 'Namespace' && kind !== 'CSIDriver') assert.equal(metadata.namespace, 'dsc')
   await validate(manifests.map(joinLines))
   const { volumes } = manifests.find(({ kind }) => kind === 'DaemonSet')!.spec.template.spec
+  const config = volumes.find(({ name }: { name: string }) => name === 'config').configMap.name
+  assert.match(config, /^dsc-config-[a-z0-9]{10}$/, 'agents restart when it changes')
   assert.equal(
     volumes.find(({ name }: { name: string }) => name === 'cache').hostPath.path,
     '/var/lib/dsc/cache',
   )
 })
 
-interface Pod {
-  readonly nodeSelector: object
-  readonly securityContext: { readonly runAsNonRoot?: boolean }
-  readonly volumes: readonly { readonly secret?: { readonly secretName: string } }[]
-  readonly containers: readonly Container[]
+interface Volume {
+  readonly name: string
+  readonly csi?: { readonly driver: string; readonly readOnly: boolean; readonly volumeAttributes: object }
 }
 
-interface Container {
-  readonly securityContext: { readonly runAsNonRoot?: boolean; readonly allowPrivilegeEscalation: boolean }
-  readonly envFrom: readonly { readonly secretRef: { readonly name: string } }[]
-  readonly resources: { readonly limits: { readonly memory: string } }
-  readonly livenessProbe: { readonly httpGet: { readonly path: string } }
-  readonly readinessProbe: { readonly httpGet: { readonly path: string } }
+/** The pods, wherever in a manifest they are: whatever has volumes. */
+function* findPods(value: unknown): Generator<{ readonly volumes: readonly Volume[] }> {
+  if (typeof value !== 'object' || value === null) return
+  if ('volumes' in value) yield value as { readonly volumes: readonly Volume[] }
+  for (const child of Object.values(value)) yield* findPods(child)
 }
 
-test('agents and jobs on Kubernetes have what they need and no more', () => {
-  const manifests = readManifests('base/agents.yaml', 'train-flowers.yaml')
-  const pod = (kind: string): Pod => manifests.find((manifest) => manifest.kind === kind)?.spec.template.spec
-  const [agents, job] = [pod('DaemonSet'), pod('Job')]
-  const [agent, train] = [agents.containers[0]!, job.containers[0]!]
+test('every example brings a dataset by the driver, and nothing of dsc itself', () => {
+  const [driver] = readManifests('base/driver.yaml')
+  for (const name of readdirSync(join(FOLDER, 'examples'))) {
+    const manifests = readManifests(join('examples', name))
+    const pods = [...findPods(manifests)]
+    const volumes = pods.flatMap((pod) => pod.volumes)
+    const claimed = manifests.flatMap(({ spec }) => (spec?.csi ? [{ name: 'data', csi: spec.csi }] : []))
+    for (const { csi } of [...volumes, ...claimed]) {
+      assert.equal(csi?.driver, driver!.metadata.name, name)
+      assert.equal(csi?.readOnly, true, name)
+      assert.match(JSON.stringify(csi?.volumeAttributes), /^\{"dataset":"[a-z]+"\}$/, name)
+    }
+    assert.equal(volumes.length + claimed.length, 1, name)
+    assert.doesNotMatch(JSON.stringify(manifests), /secret|hostPath|envFrom/i, name)
+  }
+})
+
+test('agents on Kubernetes have what they need and no more', () => {
+  const [agents] = readManifests('base/agents.yaml')
+  const { spec } = agents!.spec.template
+  const [agent] = spec.containers
   assert.equal(agent.livenessProbe.httpGet.path, '/healthz')
   assert.equal(agent.readinessProbe.httpGet.path, '/readyz')
-  assert.equal(agent.securityContext.runAsNonRoot, true)
-  assert.equal(job.securityContext.runAsNonRoot, true)
-  for (const { securityContext, envFrom, resources } of [agent, train]) {
-    assert.equal(securityContext.allowPrivilegeEscalation, false)
-    assert.deepEqual(
-      envFrom.map(({ secretRef }) => secretRef.name),
-      ['dsc-record', 'dsc-s3'],
-    )
-    assert.ok(resources.limits.memory)
-  }
-  const secrets = ({ volumes }: Pod) => volumes.flatMap(({ secret }) => (secret ? [secret.secretName] : []))
-  assert.deepEqual([secrets(agents), secrets(job)], [['dsc-agents-token'], ['dsc-read-token']])
-  assert.ok(agents.nodeSelector && job.nodeSelector)
+  assert.equal(agent.securityContext.readOnlyRootFilesystem, true)
+  assert.ok(agent.resources.limits.memory)
+  assert.equal(spec.automountServiceAccountToken, false)
+  assert.equal(spec.priorityClassName, 'system-node-critical')
+  assert.equal(agents!.spec.updateStrategy.rollingUpdate.maxSurge, 0)
+  assert.deepEqual(
+    agent.envFrom.map(({ secretRef }: { secretRef: { name: string } }) => secretRef.name),
+    ['dsc-record', 'dsc-s3'],
+  )
+  const pathOf = (path: string) =>
+    agent.volumeMounts.find(({ mountPath }: { mountPath: string }) => mountPath === path)
+  assert.equal(pathOf('/var/lib/kubelet/pods').mountPropagation, 'Bidirectional')
+  for (const folder of ['plugins', 'plugins_registry']) assert.ok(pathOf(`/var/lib/kubelet/${folder}/dsc.io`))
 })

@@ -93,7 +93,7 @@ test('docs/reference/configuration.md has every variable that dsc and its script
   const named = files.flatMap(
     (path) => readFileSync(join(ROOT, path), 'utf8').match(/\bDSC_[A-Z_]*[A-Z]\b/g) ?? [],
   )
-  const ours = /^DSC_(TEST_.*|FEED_DEBUG|DATASET_LABELS)$/
+  const ours = /^DSC_(TEST_.*|FEED_DEBUG|DATASET_LABELS|MOUNTER)$/
   assert.deepEqual(
     [...new Set(named)].filter((name) => !ours.test(name) && !page.includes(`\`${name}\``)),
     [],

@@ -7,6 +7,8 @@ import type { VolumeRequest } from './volume-request.js'
 /** What the agent must know of a volume after it was killed. Format version 1. */
 export interface VolumeNote extends Pick<VolumeRequest, 'volumeId' | 'target' | 'pod'> {
   readonly version: 1
+  /** What the pod named: a dataset, or a URL. */
+  readonly named: string
   /** Name of the dataset. */
   readonly dataset: string
   /** The copy that is mounted, or about to be; absent: it is not ready yet. */
@@ -78,7 +80,16 @@ function readNote(path: string): VolumeNote | undefined {
   try {
     const note = JSON.parse(readFileSync(path, 'utf8')) as Partial<VolumeNote>
     const { uid, namespace, name } = note.pod ?? {}
-    const texts = [note.volumeId, note.target, note.dataset, uid, namespace, name, note.copyId ?? '']
+    const texts = [
+      note.volumeId,
+      note.target,
+      note.named,
+      note.dataset,
+      uid,
+      namespace,
+      name,
+      note.copyId ?? '',
+    ]
     return note.version === 1 && texts.every((text) => typeof text === 'string')
       ? (note as VolumeNote)
       : undefined

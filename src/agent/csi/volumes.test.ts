@@ -35,10 +35,10 @@ async function makeNode(context: TestContext, changes: Partial<Cache> = {}) {
     include: [],
     exclude: [],
   }))
-  const start = (own = cache) =>
+  const start = (own = cache, declared = datasets) =>
     new Volumes({
       cache: own,
-      catalog: { declared: datasets, rules: { datasets: {}, sources: {} } },
+      catalog: { declared, rules: { datasets: {}, sources: {} } },
       notes: new VolumeNotes(folder),
       mounter,
       note: (sentence) => told.push(sentence),
@@ -161,7 +161,7 @@ test('a volume of a pod that never came back after a reboot is forgotten, but no
   assert.deepEqual([await leases(), [...volumes.listPods()]], [[], []])
 })
 
-test('a mounted volume is fine while the record is away', async (context) => {
+test('a mounted volume is fine while the record is away, and when dsc.yaml no longer has its dataset', async (context) => {
   const { start, cache, told } = await makeNode(context)
   await start().publish(REQUEST, LATER)
   const record = Object.create(cache.record, {
@@ -169,4 +169,5 @@ test('a mounted volume is fine while the record is away', async (context) => {
   })
   await start({ ...cache, record }).publish(REQUEST, LATER)
   assert.deepEqual(told, ['away'])
+  await start(cache, []).publish(REQUEST, LATER)
 })

@@ -52,15 +52,16 @@ export class Volumes {
   async publish(request: VolumeRequest, deadlineMs: number): Promise<void> {
     const { cache, catalog, notes } = this.#means
     const { target } = request
-    const dataset = chooseDataset(catalog, request.pod.namespace, request.dataset)
-    const known = await this.#findKnown(request, dataset.name)
+    const known = await this.#findKnown(request)
     this.#askedAtMs.set(target, cache.nowMs())
     if (known?.copyId !== undefined && this.#findMount(target)?.isReadOnly) {
       await this.#tellOf(keepLease(cache, known)) // it is mounted: the pod must not fail for the record's sake
       return
     }
     const { volumeId, pod } = request
-    const note = known ?? { version: 1, volumeId, target, pod, dataset: dataset.name }
+    const dataset = chooseDataset(catalog, pod.namespace, request.dataset)
+    const named = { named: request.dataset, dataset: dataset.name }
+    const note = known ?? { version: 1, volumeId, target, pod, ...named }
     if (!known) notes.save(note)
     const staging =
       this.#stagings.get(target) ?? new VolumeStaging({ cache, dataset, pod, note: this.#means.note })
@@ -131,15 +132,15 @@ export class Volumes {
   }
 
   /** The note of this very volume. Another volume at its path is a mistake of the caller, unless it is over. */
-  async #findKnown(request: VolumeRequest, dataset: string): Promise<VolumeNote | undefined> {
+  async #findKnown(request: VolumeRequest): Promise<VolumeNote | undefined> {
     const known = this.#means.notes.find(request.target)
     if (known?.isOver) await this.#forget(known)
     if (!known || known.isOver) return undefined
     const isSame = known.volumeId === request.volumeId && known.pod.uid === request.pod.uid
-    if (isSame && known.dataset === dataset) return known
+    if (isSame && known.named === request.dataset) return known
     throw new CsiRefusal(
       'ALREADY_EXISTS',
-      `${request.target} has volume ${known.volumeId} with ${known.dataset}; it was asked for ${request.volumeId} with ${dataset}`,
+      `${request.target} has volume ${known.volumeId} with ${known.named}; it was asked for ${request.volumeId} with ${request.dataset}`,
     )
   }
 

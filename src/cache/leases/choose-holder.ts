@@ -23,7 +23,7 @@ export interface Caller {
  * |--------------------------|---------------|--------------------------------------------------|
  * | names a `--task`         | that task     | after `--ttl`, or released                       |
  * | runs in a Slurm job      | the job       | when squeue no longer lists it, or released      |
- * | runs in a pod            | the pod       | after `--ttl` unless renewed, or released        |
+ * | runs in a pod            | the pod       | after `--ttl` unless an agent sees it, or released |
  * | has a calling process    | that process  | when the process ends, or released               |
  * | has lost its caller      | no process    | after `--ttl`, or released                       |
  */

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The images, without a registry or a builder: pause (static C) and dsc (debootstrap, and the steps of
+# scripts/container/Dockerfile).
+set -euo pipefail
+. "$(dirname "$0")/env.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$W/img" "$W/make/pause"
+cc -static -Os -s "$here/pause.c" -o "$W/make/pause/pause"
+python3 "$here/make-image.py" "$W/img/pause.tar" docker.io/local/pause:1 "$W/make/pause" entrypoint=/pause user=65535:65535
+(cd "$CHECKOUT" && nice -n 15 node scripts/package/package.mjs executable --output "$W/make/dist")
+R="$W/make/root"
+[ -d "$R/usr/bin" ] || nice -n 15 debootstrap --variant=minbase bookworm "$R" >"$W/make/debootstrap.log"
+install -m 755 "$W/make/dist/dsc-linux-x64" "$R/usr/bin/dsc"
+chroot "$R" env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root sh -ec "$(sed -n '/^RUN /,/[^\\]$/p' "$CHECKOUT/scripts/container/Dockerfile" | sed '1s/^RUN //')"
+rm -rf "$R"/var/cache/apt/archives/*.deb "$R"/var/lib/apt/lists/*
+python3 "$here/make-image.py" "$W/img/dsc.tar" registry.example/dsc:0.1.0 "$R" entrypoint=/usr/bin/dsc cmd=--help user=10001:10001
