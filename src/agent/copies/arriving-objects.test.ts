@@ -3,6 +3,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ArrivalServer } from '../../cache/arrivals/arrival-server.js'
+import { OrderOfNeed } from '../../cache/arrivals/order-of-need.js'
 import { Manifest } from '../../manifest/manifest.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
 import type { Copy } from '../../model/copy.js'
@@ -31,7 +32,7 @@ async function stage(t: TestContext) {
     })),
   )
   const stager = await ArrivalServer.open({
-    ...{ copyDirectory: directory, maxId: COUNT, there: [], idOf: (key) => manifest.findId(key) },
+    ...{ copyDirectory: directory, need: new OrderOfNeed(COUNT, []), idOf: (key) => manifest.findId(key) },
     isWritten: () => false,
   })
   const arriving = new ArrivingObjects()
@@ -104,7 +105,7 @@ test('a stager that can be asked only later is told what is waited for', async (
   await new Promise((resolve) => setTimeout(resolve, 50))
   const { promise: told, resolve: tell } = Promise.withResolvers<unknown>()
   const next = await ArrivalServer.open({
-    ...{ copyDirectory: directory, maxId: COUNT, there: [], idOf: (key) => Number(key) + 1 },
+    ...{ copyDirectory: directory, need: new OrderOfNeed(COUNT, []), idOf: (key) => Number(key) + 1 },
     isWritten: () => false,
     onWant: tell,
   })

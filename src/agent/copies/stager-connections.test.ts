@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ArrivalServer } from '../../cache/arrivals/arrival-server.js'
+import { OrderOfNeed } from '../../cache/arrivals/order-of-need.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { StagerConnections } from './stager-connections.js'
 
@@ -10,7 +11,7 @@ test('all who ask share one connection to a stager, and nothing is kept of it on
   const folder = await temporaryDirectory(t)
   const open = () =>
     ArrivalServer.open({
-      ...{ copyDirectory: folder, maxId: 1, there: [1], idOf: () => 1 },
+      ...{ copyDirectory: folder, need: new OrderOfNeed(1, [1]), idOf: () => 1 },
       isWritten: () => false,
       onWant: () => {},
     })

@@ -12,6 +12,7 @@ import { ArrivingReader } from './arriving-reader.js'
 import { BlockSet } from './block-set.js'
 import { DueWaits } from './due-waits.js'
 import type { Need } from './order-of-need.js'
+import { OrderOfNeed } from './order-of-need.js'
 
 /** Some readers of lines see two lines, or three, in the last one. */
 const KEYS = ['a', 'b', 'c', 'odd \n\u2028 "key"']
@@ -23,8 +24,7 @@ async function openServer(t: TestContext, inFolder?: string) {
   const written = new BlockSet(100_000, 4096)
   const server = await ArrivalServer.open({
     copyDirectory: folder,
-    maxId: KEYS.length,
-    there: [1],
+    need: new OrderOfNeed(KEYS.length, [1]),
     idOf: (key) => (KEYS.includes(key) ? KEYS.indexOf(key) + 1 : undefined),
     isWritten: (id, range) => id === 2 && written.has(range),
     onWant: (need) => wanted.push(need),

@@ -16,7 +16,7 @@ import {
   sendArrivalMessage,
 } from './arrival-wire.js'
 import type { ByteRange } from './block-set.js'
-import { idOf, type Need, OrderOfNeed } from './order-of-need.js'
+import { idOf, type Need, type OrderOfNeed } from './order-of-need.js'
 
 /** Maximum number of readers connected to one staging; any more poll the manifest instead. */
 const MAX_READERS = 256
@@ -35,10 +35,8 @@ const SHOWN_WAITS = 3
 interface ArrivalServerOptions {
   /** The staging's folder, which holds the socket. */
   readonly copyDirectory: string
-  /** Largest id of the manifest. */
-  readonly maxId: number
-  /** Ids of objects that are already there. */
-  readonly there: Iterable<number>
+  /** Where to note what readers need. */
+  readonly need: OrderOfNeed<Socket>
   /** Id of a key in the manifest; undefined if it has no such key. */
   readonly idOf: (key: string) => number | undefined
   /** Whether the file holds the bytes of a range of an object that is not complete yet. */
@@ -64,7 +62,7 @@ export class ArrivalServer {
 
   private constructor(options: ArrivalServerOptions) {
     this.#options = options
-    this.need = new OrderOfNeed(options.maxId, options.there)
+    this.need = options.need
     const folder = HeldFolder.find(options.copyDirectory)
     assert.ok(folder, `${options.copyDirectory} is being staged`)
     this.#folder = folder

@@ -1,7 +1,8 @@
-import { EventEmitter } from 'node:events'
+import type { Socket } from 'node:net'
 import { isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import { Manifest } from '../../manifest/manifest.js'
+import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { ProgressLog } from '../../manifest/progress-log.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
@@ -12,15 +13,16 @@ import { removeDirectory } from '../../platform/remove-directory.js'
 import type { Source } from '../../sources/source.js'
 import { ArrivalServer } from '../arrivals/arrival-server.js'
 import type { Asked } from '../arrivals/arrival-wire.js'
+import { OrderOfNeed } from '../arrivals/order-of-need.js'
 import { ByteBudget } from './byte-budget.js'
 import { startEarlyFlush } from './early-flush.js'
 import { ObjectDownload } from './object-download.js'
-import { openLanes } from './open-lanes.js'
 import { recheckAfterReboot } from './recheck.js'
 import { type KeptRepository, reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
+import { Schedule, type ScheduledWork } from './schedule.js'
 import { openStale, staleDirectory } from './stale-staging.js'
-import { LANES, type Lane, SORT_AGAIN_MS, type TakenTask, type TaskLanes } from './task-lanes.js'
+import { LANES, type Lane, SORT_AGAIN_MS } from './task-lanes.js'
 import { adaptConcurrency } from './transfer/adapt-concurrency.js'
 import { BoundedRun } from './transfer/bounded-run.js'
 import { openTransferEngine } from './transfer/open-transfer-engine.js'
@@ -84,6 +86,7 @@ export const DEFAULT_CONCURRENCY = 64
 const PROGRESS_INTERVAL_MS = 100
 /** With room for fewer requests, the descriptors of further threads (11 each) would not fit either. */
 const THREADS_FROM_REQUESTS = 32
+const PENDING_PAGE_ENTRIES = 1000
 /** Limit for awaited objects, as a multiple of the usual requests: leaves room for them without flooding the link. */
 const WANTED_SHARE = 1.5
 /**
@@ -92,7 +95,7 @@ const WANTED_SHARE = 1.5
 const AWAITED_SHARE = { wanted: 2, ordered: 1, listed: 0.8 }
 
 /**
- * Fetches whatever the manifest of `copyDirectory` still lacks. Stops promptly on `signal`, or on the first failure
+ * Fetches all objects that are missing in `copyDirectory`. Stops promptly on `signal`, or on the first failure
  * that retries do not fix; the next call keeps what is finished by then.
  */
 export async function downloadFiles(options: DownloadOptions): Promise<Downloaded> {
@@ -158,20 +161,31 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     onChange,
   })
   const flush = startEarlyFlush(copyDirectory)
-  const wanted = new EventEmitter<{ want: [] }>()
+  const need = new OrderOfNeed<Socket>(manifest.maxId(), manifest.presentIds())
+  const budget = new ByteBudget()
+  const isSpent = () => {
+    const { isReadWhileComing, source } = options
+    const isRead = isReadWhileComing === true || need.readerCount > 0 || source.isShared?.() === true
+    return isRead && budget.isSpent(performance.now())
+  }
+  const schedule = new Schedule({
+    missing: readMissing(manifest),
+    entryOf: (id) => manifest.get(id),
+    need,
+    isAwaited: (key, partOffset) => options.source.isAwaited?.(key, partOffset) === true,
+    mayTakeParts: () => !isSpent(),
+    nowMs: () => performance.now(),
+  })
   const arrivals = await ArrivalServer.open({
     copyDirectory,
-    maxId: manifest.maxId(),
-    there: manifest.presentIds(),
+    need,
     idOf: (key) => manifest.findId(key),
-    isWritten: (id, range) => download.isWritten(id, range),
-    onWant: (need, { asked, urgency }) => {
+    isWritten: (id, range) => schedule.isWritten(id, range),
+    onWant: (wanted, { asked, urgency }) => {
       if (urgency === 'wanted') {
-        if (typeof need === 'number') download.hurry(need)
-        lanes.hurry(need)
         if (options.source.isShared?.()) hurryElsewhere(engine, asked)
-      }
-      wanted.emit('want')
+        schedule.hurry(wanted)
+      } else schedule.onHurry()
     },
   })
   const download = new ObjectDownload({
@@ -181,24 +195,15 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     copyDirectory,
     signal,
     partBytes,
+    schedule,
     onChange,
     onWritten: flush.note,
     onArrived: (id) => arrivals.arrived(id),
     onRange: (id) => arrivals.wrote(id),
     onSpoilt: (key) => arrivals.spoilt(key),
-    isThere: (id) => arrivals.need.isThere(id),
   })
-  const budget = new ByteBudget()
-  const isSpent = () => {
-    const { isReadWhileComing, source } = options
-    const isRead = isReadWhileComing === true || arrivals.need.readerCount > 0 || source.isShared?.() === true
-    return isRead && budget.isSpent(performance.now())
-  }
-  const { need } = arrivals
-  const mayTakeParts = () => !isSpent()
-  const lanes = openLanes({ source: options.source, manifest, download, need, mayTakeParts })
   try {
-    await runTasks({ ...options, concurrency, engine, lanes, wanted, budget, isSpent, stop })
+    await runSchedule({ ...options, concurrency, engine, schedule, download, budget, isSpent, stop })
   } finally {
     arrivals.close()
     await engine.close()
@@ -217,11 +222,10 @@ function hurryElsewhere(engine: TransferEngine, asked: Asked): void {
 }
 
 /** Keeps as many objects and parts under way as the source handles well, until all are fetched. */
-async function runTasks(options: {
+async function runSchedule(options: {
   readonly engine: TransferEngine
-  readonly lanes: TaskLanes
-  /** Emits `want` when a reader starts to wait for an object. */
-  readonly wanted: EventEmitter<{ want: [] }>
+  readonly schedule: Schedule
+  readonly download: ObjectDownload
   readonly budget: ByteBudget
   /** Whether enough is under way that no reader waits for. */
   readonly isSpent: () => boolean
@@ -231,7 +235,15 @@ async function runTasks(options: {
   /** Aborted at the first failure. */
   readonly stop: AbortController
 }): Promise<void> {
-  const { engine, lanes, wanted, budget, isSpent, concurrency, requestLimit = () => concurrency } = options
+  const {
+    engine,
+    schedule,
+    download,
+    budget,
+    isSpent,
+    concurrency,
+    requestLimit = () => concurrency,
+  } = options
   const running: Record<Lane, number> = { direct: 0, awaited: 0 }
   let finished = 0
   const readCap = () => Math.max(1, Math.min(concurrency, requestLimit()))
@@ -253,19 +265,19 @@ async function runTasks(options: {
     next: () => {
       throwIfStopped(options.signal)
       // An awaited need does not queue behind parts of 16 MiB that began earlier.
-      return lanes.next({
+      return schedule.next({
         wanted: freeFor('wanted'),
         ordered: freeFor('ordered'),
         listed: freeFor('listed'),
       })
     },
-    run: async ({ task, lane, urgency }: TakenTask) => {
+    run: async ({ work, bytes, lane, urgency }: ScheduledWork) => {
       const isDirect = lane === 'direct' // an object that another node is still fetching does not use the link
       running[lane] += 1
       const beganMs = performance.now()
-      if (isDirect) budget.began(task.bytes)
-      await task.run(urgency)
-      if (isDirect) budget.ended(task.bytes, performance.now() - beganMs)
+      if (isDirect) budget.began(bytes)
+      await download.run(work, urgency)
+      if (isDirect) budget.ended(bytes, performance.now() - beganMs)
       running[lane] -= 1
       finished += 1
     },
@@ -273,14 +285,19 @@ async function runTasks(options: {
   })
   // All running tasks may be waiting for other nodes, and one of those may give up.
   const timer = setInterval(() => run.look(), SORT_AGAIN_MS)
-  wanted.on('want', () => run.look())
+  schedule.onHurry = () => run.look()
   try {
     await run.done
   } finally {
     clearInterval(timer)
-    wanted.removeAllListeners()
+    schedule.onHurry = () => {}
     adaptive.stop()
   }
+}
+
+/** The objects still to fetch, in the order of keys. Objects fetched since a page was read are behind it. */
+function* readMissing(manifest: Manifest): Generator<ManifestEntry, undefined> {
+  for (const page of manifest.missingPages(PENDING_PAGE_ENTRIES)) yield* page
 }
 
 function throttle(intervalMs: number, call: () => void): () => void {

@@ -5,15 +5,12 @@ import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { ProgressLog } from '../../manifest/progress-log.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import type { Urgency } from '../../model/urgency.js'
-import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
-import { type Part, planPartBytes } from '../../proof/plan-parts.js'
+import { changeFileMode, onHeldPath } from '../../platform/held-path.js'
+import type { Part } from '../../proof/plan-parts.js'
 import type { FinishedPart } from '../../proof/prove-parts.js'
-import type { ByteRange } from '../arrivals/block-set.js'
-import type { RangeNeed } from '../arrivals/order-of-need.js'
 import { filesDirectory } from '../cache-layout.js'
-import { PartQueue } from './part-queue.js'
 import { openPartedObject, type PartedObject, type Portion } from './parted-object.js'
-import type { FetchTask } from './task-lanes.js'
+import type { Schedule, Work } from './schedule.js'
 import type { TransferObject } from './transfer/arriving-range.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
 
@@ -34,16 +31,14 @@ interface ObjectDownloadOptions {
   readonly onRange: (id: number) => void
   /** Called with the key of an object that does not match its source and of which ranges may have been read. */
   readonly onSpoilt: (key: string) => void
-  /** Whether an object is written and verified. */
-  readonly isThere: (id: number) => boolean
+  readonly schedule: Pick<Schedule, 'opened' | 'add' | 'finish'>
 }
+
+type PortionWork = Extract<Work, { kind: 'portion' }>
 
 const MAX_MISMATCHES = 2
 
-/** Ranges to fetch: those that a reader waits for, and those that readers ordered. */
-export type RangeQueue = 'wanted' | 'ordered'
-
-/** Hands objects, their parts and ranges to the transfer engine, and records finished ones in the manifest. */
+/** Carries out the work of a schedule with the transfer engine, and records finished ones in the manifest. */
 export class ObjectDownload {
   fetchedBytes = 0
   finishedFiles = 0
@@ -53,18 +48,8 @@ export class ObjectDownload {
   #mismatches = 0
   readonly #options: ObjectDownloadOptions
   readonly #files: string
-  /** Objects that arrive in parts and are not verified yet. */
-  readonly #begun = new Map<number, PartedObject>()
-  /** Those, and objects whose download in parts is being opened. */
-  readonly #beginning = new Map<number, Promise<PartedObject>>()
-  /** Those, and objects about to be opened: none of them is fetched in one piece any more. */
-  readonly #parted = new Set<number>()
-  /** Objects being fetched in one piece. */
-  readonly #whole = new Set<number>()
-  readonly #parts = new PartQueue()
-  readonly #ranges: Record<RangeQueue, RangeNeed[]> = { wanted: [], ordered: [] }
-  /** Ranges of objects that are being opened. */
-  readonly #waiting = new Map<number, { readonly queue: RangeQueue; readonly need: RangeNeed }[]>()
+  /** Objects whose download in parts is open, or being opened. */
+  readonly #opened = new Map<number, Promise<PartedObject>>()
 
   constructor(options: ObjectDownloadOptions) {
     this.#options = options
@@ -81,85 +66,28 @@ export class ObjectDownload {
     return this.#keptBytes + this.#options.engine.counts.receivedBytes
   }
 
-  /** Whether opened large objects still have parts to fetch. */
-  get hasParts(): boolean {
-    return !this.#parts.isEmpty
+  /** Carries out what the schedule handed out. */
+  async run(work: Work, urgency: Urgency): Promise<void> {
+    if (work.kind === 'portion') {
+      const isPart = work.portion.length === work.portion.part.length
+      await (isPart ? this.#fetchPart(work, urgency) : this.#fetchRange(work, urgency))
+    } else if (work.kind === 'open') await this.#open(work.entry)
+    else if (work.kind === 'parts') await this.#fetchInParts(work.entry)
+    else await this.#fetchWhole(work.entry, urgency)
   }
 
-  /** The next part of an opened large object. */
-  nextPart(): FetchTask | undefined {
-    const next = this.#parts.next()
-    return next && this.#taskOfPortion(next.parted, next.portion)
-  }
-
-  /** Like `nextPart`, for objects that a reader waits for. */
-  nextHurriedPart(): FetchTask | undefined {
-    const next = this.#parts.nextHurried()
-    return next && this.#taskOfPortion(next.parted, next.portion)
-  }
-
-  /** Queues a range of an object, to be fetched before whole objects. */
-  addRange(queue: RangeQueue, need: RangeNeed): void {
-    this.#ranges[queue].push(need)
-  }
-
-  /** The next bytes of queued ranges; undefined: there are none, or their parts are not known yet. */
-  nextRange(queue: RangeQueue): FetchTask | undefined {
-    const ranges = this.#ranges[queue]
-    for (let next = ranges[0]; next; next = ranges[0]) {
-      const parted = this.#begun.get(next.id)
-      if (parted) {
-        const portion = queue === 'wanted' ? parted.takeWanted(next) : parted.take(next)
-        if (portion) return this.#taskOfPortion(parted, portion)
-        ranges.shift()
-        continue
-      }
-      ranges.shift()
-      const begin = this.#taskOfBeginning(queue, next)
-      if (begin) return begin
-    }
-    return undefined
-  }
-
-  /** Whether the file of an unfinished object holds the bytes of a range. */
-  isWritten(id: number, range: ByteRange): boolean {
-    return this.#begun.get(id)?.there.has(range) ?? false
-  }
-
-  /** A reader waits for this object: if it is open, its parts come before those of others. */
-  hurry(id: number): void {
-    this.#parts.hurry(id)
-  }
-
-  /** The task that calls `fetchObject`. */
-  taskOf(entry: ManifestEntry): FetchTask {
-    const { id, key, sizeBytes } = entry
-    const range = { offset: 0, length: sizeBytes }
-    const bytes = this.#isInParts(entry) ? 0 : sizeBytes
-    if (bytes < sizeBytes) this.#parts.expect(id)
-    return { id, key, partOffset: 0, range, bytes, run: (urgency) => this.fetchObject(entry, urgency) }
-  }
-
-  /** Fetches a small object; for a large one, plans the parts that `nextPart` then hands out. */
-  async fetchObject(entry: ManifestEntry, urgency: Urgency): Promise<void> {
-    const { id, sizeBytes } = entry
-    if (this.#isInParts(entry)) return this.#fetchInParts(entry)
-    this.#whole.add(id)
+  async #fetchWhole(entry: ManifestEntry, urgency: Urgency): Promise<void> {
+    const { sizeBytes } = entry
     const task = { kind: 'whole', object: this.#objectOf(entry), urgency } as const
     const { digest, verifiedBy } = await this.#options.engine.run(task)
-    this.#whole.delete(id)
     this.fetchedBytes += sizeBytes
     this.#options.onWritten(sizeBytes, 1)
     this.#finish(entry, verifiedBy, digest)
   }
 
-  #isInParts({ id, sizeBytes, partBytes }: ManifestEntry): boolean {
-    return partBytes !== null || this.#parted.has(id) || planPartBytes(sizeBytes, null) < sizeBytes
-  }
-
   async #fetchInParts(entry: ManifestEntry): Promise<void> {
-    const parted = await this.#begin(entry)
-    this.#parts.add(parted, parted.missingParts)
+    const parted = await this.#open(entry)
+    this.#options.schedule.add(parted, parted.missingParts)
     for (const part of parted.missingParts) await this.#digestWritten(parted, part)
     await this.#proveParts(parted)
   }
@@ -168,49 +96,22 @@ export class ObjectDownload {
     return { key, etag, versionId, checksum, sizeBytes, path: join(this.#files, key) }
   }
 
-  /**
-   * The task that opens an object for a needed range; undefined if another task does so, or no range is needed any
-   * more.
-   */
-  #taskOfBeginning(queue: RangeQueue, need: RangeNeed): FetchTask | undefined {
-    const { id } = need
-    if (this.#whole.has(id) || this.#options.isThere(id)) return undefined
-    const waiting = this.#waiting.get(id)
-    this.#waiting.set(id, [...(waiting ?? []), { queue, need }])
-    if (waiting || this.#beginning.has(id)) return undefined
-    this.#parted.add(id)
-    const entry = this.#options.manifest.get(id)
-    const run = async () => void (await this.#begin(entry))
-    return { id, key: entry.key, partOffset: 0, range: { offset: 0, length: 0 }, bytes: 0, run }
+  #open(entry: ManifestEntry): Promise<PartedObject> {
+    const known = this.#opened.get(entry.id)
+    if (known) return known
+    const opened = this.#openAnew(entry)
+    this.#opened.set(entry.id, opened)
+    return opened
   }
 
-  #begin(entry: ManifestEntry): Promise<PartedObject> {
-    const begun = this.#beginning.get(entry.id) ?? this.#open(entry)
-    this.#beginning.set(entry.id, begun)
-    return begun
-  }
-
-  async #open(entry: ManifestEntry): Promise<PartedObject> {
+  async #openAnew(entry: ManifestEntry): Promise<PartedObject> {
     const parted = await openPartedObject(this.#options, entry, this.#objectOf(entry))
     for (const part of parted.parts) this.#keptBytes += parted.there.countIn(part)
-    this.#begun.set(entry.id, parted)
-    for (const { queue, need } of this.#waiting.get(entry.id)?.toReversed() ?? [])
-      this.#ranges[queue].unshift(need)
-    this.#waiting.delete(entry.id)
+    this.#options.schedule.opened(parted)
     return parted
   }
 
-  #taskOfPortion(parted: PartedObject, portion: Portion): FetchTask {
-    const { id, key } = parted.entry
-    const { part, length } = portion
-    const run = (urgency: Urgency) =>
-      length === part.length
-        ? this.#fetchPart(parted, portion, urgency)
-        : this.#fetchRange(parted, portion, urgency)
-    return { id, key, partOffset: part.offset, range: portion, bytes: length, run }
-  }
-
-  async #fetchPart(parted: PartedObject, portion: Portion, urgency: Urgency): Promise<void> {
+  async #fetchPart({ parted, portion }: PortionWork, urgency: Urgency): Promise<void> {
     const { object, proofAlgorithm, needsDigest } = parted
     const { part } = portion
     const isRepeated = parted.mismatches > 0
@@ -221,7 +122,7 @@ export class ObjectDownload {
     else await this.#finishPart(parted, part, finished)
   }
 
-  async #fetchRange(parted: PartedObject, portion: Portion, urgency: Urgency): Promise<void> {
+  async #fetchRange({ parted, portion }: PortionWork, urgency: Urgency): Promise<void> {
     const { object, needsDigest } = parted
     const { part, offset, length, isExtra } = portion
     const isRepeated = parted.mismatches > 0
@@ -279,19 +180,17 @@ export class ObjectDownload {
       this.#mismatches += 1
       this.#keptBytes -= entry.sizeBytes
       parted.restart()
-      this.#parts.add(parted, parts)
+      this.#options.schedule.add(parted, parts)
       return
     }
     onHeldPath(object.path, (path) => changeFileMode(path, 0o444))
-    this.#begun.delete(entry.id)
-    this.#beginning.delete(entry.id)
-    this.#parted.delete(entry.id)
+    this.#opened.delete(entry.id)
     this.#finish(entry, verifiedBy, null)
   }
 
   #finish(entry: ManifestEntry, verifiedBy: VerifiedBy, digest: string | null): void {
     this.finishedFiles += 1
-    this.#parts.forget(entry.id)
+    this.#options.schedule.finish(entry.id)
     this.#options.log.finishObject(entry.id, verifiedBy, digest)
     this.#options.onArrived(entry.id)
     this.#options.onChange()

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type FetchTask, type Lane, SORT_AGAIN_MS, TaskLanes } from './task-lanes.js'
+import { type Lane, type LaneTask, SORT_AGAIN_MS, TaskLanes } from './task-lanes.js'
 
 const ALL: readonly Lane[] = ['direct', 'awaited']
-const task = (id: number): FetchTask => ({
+const task = (id: number): LaneTask => ({
   id,
   key: `${id}`,
   partOffset: 0,
   range: { offset: 0, length: 10 },
   bytes: 10,
-  run: async () => {},
 })
 
 /** Lanes for the objects `ids`; those in `awaited` come from another node. */
@@ -17,8 +16,8 @@ function makeLanes(ids: readonly number[], awaited: readonly number[]) {
   const taken = new Set<number>()
   const claim = (id: number) => !taken.has(id) && taken.add(id).size > 0
   const left = ids.map((id) => ({ ...task(id), claim: () => claim(id) }))
-  const wanted: FetchTask[] = []
-  const ordered: FetchTask[] = []
+  const wanted: LaneTask[] = []
+  const ordered: LaneTask[] = []
   let nowMs = 0
   const lanes = new TaskLanes({
     take: { wanted: () => wanted.shift(), ordered: () => ordered.shift(), listed: () => left.shift() },

@@ -3,7 +3,7 @@ import type { ByteRange } from '../arrivals/block-set.js'
 import type { Need } from '../arrivals/order-of-need.js'
 
 /** One thing to fetch: an object, or bytes of one part of an opened object. */
-export interface FetchTask {
+export interface LaneTask {
   /** Id of the object in the manifest. */
   readonly id: number
   readonly key: string
@@ -12,7 +12,6 @@ export interface FetchTask {
   readonly range: ByteRange
   /** Number of bytes it fetches; 0 if it only opens an object that has several parts. */
   readonly bytes: number
-  readonly run: (urgency: Urgency) => Promise<void>
   /**
    * Claims the task when its turn comes; false: a more urgent one took it first. Absent: no other task competes for it.
    */
@@ -20,8 +19,8 @@ export interface FetchTask {
 }
 
 /** A taken task, with its lane and urgency. */
-export interface TakenTask {
-  readonly task: FetchTask
+interface TakenTask<Task> {
+  readonly task: Task
   readonly lane: Lane
   readonly urgency: Urgency
 }
@@ -31,10 +30,10 @@ export type Lane = 'direct' | 'awaited'
 
 export const LANES: readonly Lane[] = ['direct', 'awaited']
 
-interface TaskLanesOptions {
+interface TaskLanesOptions<Task> {
   /** Takes the next task of that urgency. */
-  readonly take: Readonly<Record<Urgency, () => FetchTask | undefined>>
-  readonly isAwaited: (task: FetchTask) => boolean
+  readonly take: Readonly<Record<Urgency, () => Task | undefined>>
+  readonly isAwaited: (task: Task) => boolean
   /** A clock, in ms. */
   readonly nowMs: () => number
 }
@@ -48,22 +47,22 @@ export const SORT_AGAIN_MS = 1000
  * Sorts tasks into two lanes, so that no task that can run at once queues behind one that another node has yet to
  * fetch. Two nodes that wait for each other's objects both make progress. Within a lane, the most urgent come first.
  */
-export class TaskLanes {
-  readonly #options: TaskLanesOptions
+export class TaskLanes<Task extends LaneTask> {
+  readonly #options: TaskLanesOptions<Task>
   /** Queued tasks, by urgency. */
-  #standing: Record<Urgency, Record<Lane, FetchTask[]>> = {
+  #standing: Record<Urgency, Record<Lane, Task[]>> = {
     wanted: { direct: [], awaited: [] },
     ordered: { direct: [], awaited: [] },
     listed: { direct: [], awaited: [] },
   }
   #sortedMs = Number.NEGATIVE_INFINITY
 
-  constructor(options: TaskLanesOptions) {
+  constructor(options: TaskLanesOptions<Task>) {
     this.#options = options
   }
 
   /** The next task from a lane with room for its urgency; undefined if there is none at present. */
-  next(free: Readonly<Record<Urgency, readonly Lane[]>>): TakenTask | undefined {
+  next(free: Readonly<Record<Urgency, readonly Lane[]>>): TakenTask<Task> | undefined {
     const { take } = this.#options
     const { wanted } = this.#standing
     for (let task = take.wanted(); task; task = take.wanted()) wanted[this.#laneOf(task)].push(task)
@@ -79,7 +78,7 @@ export class TaskLanes {
   /** A reader waits for an object, or a range of one: its tasks overtake the others in their lane. */
   hurry(need: Need): void {
     // Called for every awaited sample, most of which are no longer queued here.
-    const isMeant = (task: FetchTask) => isOf(task, need)
+    const isMeant = (task: Task) => isOf(task, need)
     for (const urgency of ['ordered', 'listed'] as const)
       for (const lane of LANES) {
         const standing = this.#standing[urgency][lane]
@@ -89,7 +88,7 @@ export class TaskLanes {
       }
   }
 
-  #takeOf(urgency: Urgency, free: readonly Lane[]): TakenTask | undefined {
+  #takeOf(urgency: Urgency, free: readonly Lane[]): TakenTask<Task> | undefined {
     if (free.length === 0) return undefined
     const taken = this.#takeStanding(urgency, free)
     if (taken) return taken
@@ -113,13 +112,13 @@ export class TaskLanes {
     this.#standing = { wanted: this.#sort(wanted), ordered: this.#sort(ordered), listed: this.#sort(listed) }
   }
 
-  #sort({ direct, awaited }: Readonly<Record<Lane, readonly FetchTask[]>>): Record<Lane, FetchTask[]> {
+  #sort({ direct, awaited }: Readonly<Record<Lane, readonly Task[]>>): Record<Lane, Task[]> {
     const sorted = Object.groupBy([...direct, ...awaited], (task) => this.#laneOf(task))
     return { direct: sorted.direct ?? [], awaited: sorted.awaited ?? [] }
   }
 
   /** The first task whose lane is free and still its own: a slot of one lane never waits for a task of the other. */
-  #takeStanding(urgency: Urgency, free: readonly Lane[]): TakenTask | undefined {
+  #takeStanding(urgency: Urgency, free: readonly Lane[]): TakenTask<Task> | undefined {
     const queues = this.#standing[urgency]
     // Twice: the second pass finds tasks that moved from the last lane to the first.
     for (const lane of [...free, ...free])
@@ -131,17 +130,17 @@ export class TaskLanes {
     return undefined
   }
 
-  #laneOf(task: FetchTask): Lane {
+  #laneOf(task: Task): Lane {
     return this.#options.isAwaited(task) ? 'awaited' : 'direct'
   }
 }
 
 /** Whether the caller now owns the task. */
-function tryClaim({ claim }: FetchTask): boolean {
+function tryClaim({ claim }: LaneTask): boolean {
   return claim === undefined || claim()
 }
 
-function isOf({ id, range }: FetchTask, need: Need): boolean {
+function isOf({ id, range }: LaneTask, need: Need): boolean {
   if (typeof need === 'number') return id === need
   const isBefore = range.offset + range.length <= need.offset
   return id === need.id && !isBefore && range.offset < need.offset + need.length
