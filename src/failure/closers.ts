@@ -73,6 +73,15 @@ export function openOrCloseNow<T>(open: (closers: Closers) => T): T {
   }
 }
 
+/** Settles as `work` does, after `close`, which runs in any case. */
+export async function closeAfter<T>(work: Promise<T>, close: () => unknown): Promise<T> {
+  try {
+    return await work
+  } finally {
+    await close()
+  }
+}
+
 /** Opens resources while `use` runs: always closes everything it added to its closers. */
 export async function useAndClose<T>(use: (closers: Closers) => Promise<T>): Promise<T> {
   const closers = new Closers()

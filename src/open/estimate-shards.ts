@@ -1,4 +1,5 @@
 import type { Surroundings } from '../cache/surroundings.js'
+import { closeAfter } from '../failure/closers.js'
 import type { Dataset } from '../model/dataset.js'
 import { endOfMember } from '../samples/formats/tar-members.js'
 import { listShardSamples } from '../samples/listed-samples.js'
@@ -26,7 +27,7 @@ export async function estimateShards(
   try {
     const { signal } = context
     const reader = await openRangeReader(source, { connections: 1, signal })
-    const found = await findMembers(shards.slice(0, LOOKED_AT), reader).finally(() => reader.close())
+    const found = await closeAfter(findMembers(shards.slice(0, LOOKED_AT), reader), () => reader.close())
     if (found === undefined) return { samples: 0, headers: 0 }
     const { shard, members, last } = found
     const meanBytes = endOfMember(last) / members.length

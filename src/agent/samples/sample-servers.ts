@@ -62,7 +62,7 @@ export function openSampleServers(options: {
   const { host, token, tls, cacheFolder } = options
   const indexes = new Map<string, Index>()
   const servings = new Map<string, Serving>()
-  const timer = setInterval(async () => {
+  const sweep = async () => {
     for (const [key, { doneAtMs }] of indexes)
       if (doneAtMs !== undefined && performance.now() - doneAtMs > IDLE_MS) indexes.delete(key) // nobody fetched it
     for (const [key, serving] of servings) {
@@ -70,9 +70,10 @@ export function openSampleServers(options: {
       if (server && server.connectionCount > 0) serving.usedAtMs = performance.now()
       if (server && performance.now() - serving.usedAtMs < IDLE_MS) continue
       servings.delete(key)
-      await server?.close()
+      await server?.close().catch(() => {}) // nobody reads from it, or waits for its end
     }
-  }, SWEEP_MS)
+  }
+  const timer = setInterval(() => void sweep(), SWEEP_MS)
   timer.unref()
   return {
     index(path, { split, extensions, format }) {

@@ -1,3 +1,4 @@
+import { closeAfter } from '../../failure/closers.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import { logPhase } from '../../log/log.js'
 import type { Listing } from '../../manifest/listing.js'
@@ -114,7 +115,7 @@ async function download(
     hasChecksums: listsChecksums(options.dataset),
     findDamaged: (dataset) => findDamagedCopies(cache.record, dataset),
   })
-  return downloadFiles({
+  const work = downloadFiles({
     source,
     waitingThreads: options.waitingThreads,
     copyDirectory: held.path,
@@ -138,5 +139,6 @@ async function download(
         origins: options.describeOrigins?.(),
       })
     },
-  }).finally(reusable.release)
+  })
+  return closeAfter(work, reusable.release)
 }

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { closeAfter } from '../../failure/closers.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
@@ -41,14 +42,17 @@ export function feedIndexCommand(context: CliContext): Command {
     .action(async (target: string, options: IndexCommandOptions) => {
       const { folder, copy, release } = await openDatasetFolder(context, target, options.split)
       const startedMs = performance.now()
-      const { table, root, isCached, leftOut } = await indexFolder(context, folder, {
-        isRefreshed: options.refresh ?? false,
-        extensions: options.only,
-        format: options.as,
-        columns: options.columns,
-        onDamage: options.onError,
-        copy,
-      }).finally(release)
+      const { table, root, isCached, leftOut } = await closeAfter(
+        indexFolder(context, folder, {
+          isRefreshed: options.refresh ?? false,
+          extensions: options.only,
+          format: options.as,
+          columns: options.columns,
+          onDamage: options.onError,
+          copy,
+        }),
+        release,
+      )
       const answer: FeedIndexAnswer = {
         dsc: 1,
         path: root,

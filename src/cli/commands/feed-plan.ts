@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { closeAfter } from '../../failure/closers.js'
 import { planSampleRoom } from '../../feed/arena/arena-runs.js'
 import { rehearseFeed } from '../../feed/engine/rehearse-feed.js'
 import { rehearseStall } from '../../feed/engine/rehearse-stall.js'
@@ -74,14 +75,17 @@ export function feedPlanCommand(context: CliContext): Command {
         return
       }
       const dataset = await openReadyFolder(context, target, options.split)
-      const listed = await indexFolder(context, dataset.folder, {
-        isRefreshed: options.refresh ?? false,
-        extensions: options.only,
-        format: options.as,
-        columns: options.columns,
-        reading: { kind: 'either' },
-        copy: dataset.copy,
-      }).finally(dataset.release)
+      const listed = await closeAfter(
+        indexFolder(context, dataset.folder, {
+          isRefreshed: options.refresh ?? false,
+          extensions: options.only,
+          format: options.as,
+          columns: options.columns,
+          reading: { kind: 'either' },
+          copy: dataset.copy,
+        }),
+        dataset.release,
+      )
       const { table, root, isCached, leftOut } = listed
       const expectation = await rehearse(table, {
         sampleCount: table.count,

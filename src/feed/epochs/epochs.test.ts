@@ -110,7 +110,7 @@ test('the first batch of a run waits for its order only, and that is there once 
 test('what an epoch keeps is known later than its order, to whoever asks', async (context) => {
   const { pool, epochs, items } = open(context)
   await epochs.ready()
-  epochs.enter(items, 0)
+  void epochs.enter(items, 0)
   await epochs.whenKeptIsKnown(0)
   assert.deepEqual(keptFor(epochs, 1), orderOf(1).slice(0, KEPT))
   assert.equal(epochs.whenKeptIsKnown(0), undefined)

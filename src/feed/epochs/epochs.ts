@@ -85,7 +85,7 @@ export class Epochs {
     }
     this.#freeUnused(PLACES_AT_ONCE)
     const needed = orders.find(epoch) ? undefined : orders.get(epoch).then(() => {})
-    if (isCarrying) for (const next of [epoch + 1, epoch + 2]) this.#beginPrefix(next)
+    if (isCarrying) for (const next of [epoch + 1, epoch + 2]) void this.#beginPrefix(next)
     else orders.find(epoch + 1)
     return needed
   }
@@ -102,7 +102,7 @@ export class Epochs {
   replanPrefixes({ isLater = false } = {}): void {
     const epochs = [...this.#ranks.values()].filter((each) => each >= 0)
     const first = isLater ? Math.max(...epochs) + 2 : Math.min(...epochs) + 1
-    for (const epoch of this.#prefixes.keys()) if (epoch >= first) this.#makePrefix(epoch)
+    for (const epoch of this.#prefixes.keys()) if (epoch >= first) void this.#makePrefix(epoch)
   }
 
   /** A stopped rank must not hold orders and samples of past epochs forever: it reads them again. */

@@ -92,7 +92,7 @@ export class StorageNode {
       this.#isBroken = !(await this.#answers())
       if (this.#isBroken && !this.#isClosed) this.#probeLater()
     }
-    setTimeout(probe, this.#options.breakerMs ?? 5000).unref()
+    setTimeout(() => void probe(), this.#options.breakerMs ?? 5000).unref()
   }
 
   /** Returns whether the node answers at its known address, or else where it listens now. */

@@ -29,9 +29,10 @@ export function contractTest(engine: string, open: OpenRecord) {
   return (
     title: string,
     body: (...opened: [RecordStore, RecordStore, OpenedRecord['readView']]) => Promise<void>,
-  ) =>
-    test(`${engine} record ${title}`, async (context) => {
+  ) => {
+    void test(`${engine} record ${title}`, async (context) => {
       const { record, second, readView } = await open(context)
       await body(record, second, readView)
     })
+  }
 }

@@ -28,14 +28,14 @@ export function createTransaction(connection: Connection, begun?: Promise<void>)
     await settle()
     return answer
   }
-  if (begun) note(begun)
+  if (begun) void note(begun)
   return {
     all: async (sql, parameters = []) => (await send(sql, parameters)).rows,
     map: async (sql, parameters, make) => (await send(sql, parameters)).rows.map(make),
     get: async (sql, parameters = []) => (await send(sql, parameters)).rows[0],
     run: async (sql, parameters = []) => (await send(sql, parameters)).changes,
     post: (sql, parameters = []) => {
-      note(connection.query(numberParameters(sql), parameters))
+      void note(connection.query(numberParameters(sql), parameters))
     },
     settle,
   }

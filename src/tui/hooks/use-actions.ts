@@ -20,7 +20,7 @@ export function useActions(
   const latest = useRef(findStageLease)
   latest.current = findStageLease
   const say = (message: Message) => update((before) => ({ ...before, message }))
-  return async (action) => {
+  const perform = async (action: Action) => {
     const { doing, done, work } = planAction(action, actions, latest.current)
     say({ text: doing, isError: false })
     try {
@@ -31,6 +31,7 @@ export function useActions(
       say({ text: describeError(error), isError: true })
     }
   }
+  return (action) => void perform(action)
 }
 
 function planAction(

@@ -29,21 +29,26 @@ export class BoundedRun<Task> {
 
   /** Starts as many tasks as it may. It runs by itself when a task ends; call it when `next` may have more. */
   look(): void {
-    const { concurrency, run } = this.#options
+    const { concurrency } = this.#options
     while (!this.#failure && this.#running < concurrency()) {
       const task = this.#next()
       if (task === undefined) break
       this.#running += 1
-      run(task)
-        .catch((error: unknown) => this.#fail(error))
-        .then(() => {
-          this.#running -= 1
-          this.look()
-        })
+      void this.#run(task)
     }
     if (this.#running > 0) return
     if (this.#failure) this.#settle.reject(this.#failure.error)
     else this.#settle.resolve()
+  }
+
+  async #run(task: Task): Promise<void> {
+    try {
+      await this.#options.run(task)
+    } catch (error) {
+      this.#fail(error)
+    }
+    this.#running -= 1
+    this.look()
   }
 
   #next(): Task | undefined {

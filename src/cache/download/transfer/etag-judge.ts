@@ -1,6 +1,6 @@
 import { log } from '../../../log/log.js'
 
-/** What the threads of one staging know of its etags, in shared memory. */
+/** Facts about the etags of one download, in memory that its threads share. */
 export type EtagEvidence = SharedArrayBuffer
 
 /** Begins to judge the etags of a staging. */

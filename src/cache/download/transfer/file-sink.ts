@@ -8,7 +8,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs'
-import { changeFileMode, onHeldPath } from '../../../platform/held-folder.js'
+import { changeFileMode, onHeldPath } from '../../../platform/held-path.js'
 import type { KeptFolders } from './kept-folders.js'
 
 /**

@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { O_PATH, onHeldPath } from '../../../platform/held-folder.js'
+import { O_PATH } from '../../../platform/held-folder.js'
+import { onHeldPath } from '../../../platform/held-path.js'
 
 /** Maximum number of folders kept open. Listings are in key order, so few are in use at a time. */
 const MAX_KEPT = 32
