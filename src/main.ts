@@ -85,7 +85,7 @@ function endBy(signal: StopSignal): void {
   process.kill(process.pid, signal)
 }
 
-/** The exit code by which shells tell of a signal. */
+/** The exit code that shells use for a signal. */
 function codeOf(signal: StopSignal): number {
   return 128 + constants.signals[signal]
 }

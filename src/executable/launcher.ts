@@ -5,7 +5,7 @@ import { getAsset, getRawAsset } from 'node:sea'
 import { findHomeDirectory } from '../platform/this-user.js'
 import { type CarriedProgram, DAY_MS, markUsed, type Places, unpackProgram } from './unpack-program.js'
 
-// What the executable file runs: finds or unpacks the program that it carries, and starts it as `node bin/dsc.js`.
+// The start of the executable file: finds or unpacks the program that it carries, and starts it as `node bin/dsc.js`.
 try {
   const program: CarriedProgram = JSON.parse(getAsset('program.json', 'utf8'))
   const folder = unpackProgram(program, listPlaces(), (path) => new Uint8Array(getRawAsset(path)))

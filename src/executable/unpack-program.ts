@@ -32,7 +32,7 @@ const CHECKED = '.checked'
 /** As `unpackInto` and `removeOldPrograms` name folders. */
 const PROGRAM_FOLDER = /^\.?\d+\.\d+\.\d+.*-[0-9a-f]+/
 
-/** What the executable carries. */
+/** The program in the executable. */
 export interface CarriedProgram {
   /** Version and digest of all files: another program has another id. */
   readonly id: string
@@ -159,7 +159,7 @@ function isOurs(folder: string): boolean {
     const isOwner = found.uid === process.geteuid?.() || found.uid === 0
     return found.isDirectory() && isOwner && (found.mode & 0o022) === 0
   } catch {
-    return false // not there, or not to be looked at
+    return false // missing, or not readable
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ObjectChecksum } from '../model/manifest.js'
 import type { ObjectFacts } from './object-facts.js'
 
-/** What a source listed of an object, and how it is read. */
+/** The listed facts of an object, and how it is read. */
 export interface ListedProof {
   /** URL of the source. */
   readonly source: string
@@ -14,7 +14,7 @@ export function hasSourceProof({ source, checksum }: ListedProof): boolean {
 }
 
 /**
- * What is left of facts that another node tells. A node that errs or lies would choose the checksum that its bytes
+ * Returns the facts of another node that can be believed. A node that errs or lies would choose the checksum that its bytes
  * match, so a listed checksum replaces what it says, and an etag of S3 is taken for an MD5 until the store says
  * otherwise. Where the source has neither, the node's word is all there is.
  */

@@ -13,7 +13,7 @@ export const NO_SOURCE = 'no remote source is known'
 /** Lock reason: its owner did not adopt it, or the file that says so is gone. */
 export const NOT_MARKED = 'it is not marked as adopted by its owner'
 
-/** A copy found on disk that is to be added to the record. */
+/** A copy found on disk, to add to the record. */
 interface FoundCopy {
   readonly copyId: string
   readonly node: string

@@ -23,7 +23,7 @@ class Wire(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What the first `START_BYTES` of a frame say."""
+    """The contents of the first `START_BYTES` of a frame."""
 
     raw: bytes
     head_bytes: int
@@ -35,7 +35,7 @@ class FrameError(ValueError):
 
 
 def format_start(wire: Wire, head: Mapping[str, Any], payload_bytes: int) -> bytes:
-    """What a frame begins with; the payload follows, at a multiple of 8."""
+    """The beginning of a frame; the payload follows, at a multiple of 8."""
     text = json.dumps(head, separators=(",", ":")).encode()
     text += b" " * (-(START_BYTES + len(text)) % 8)
     low, high = payload_bytes & 0xFFFFFFFF, payload_bytes >> 32

@@ -1,4 +1,4 @@
-"""What we use of PyTorch beyond its documented interface: all of it is here, tried with torch 2.15.0.
+"""Private parts of PyTorch that dsc uses: all of it is here, tried with torch 2.15.0.
 
 A newer PyTorch that moves one of these breaks this file only.
 """
@@ -156,7 +156,7 @@ def _clock_khz(device: torch.device) -> int:
 
 
 def clear_last_error(device: torch.device) -> None:
-    """Takes away the error that a failed call of CUDA left: the next kernel would raise it, whoever started it."""
+    """Takes away the error that a failed call of CUDA left: otherwise the next kernel raises it."""
     with contextlib.suppress(RuntimeError):
         torch.zeros(1, device=device)
 

@@ -6,7 +6,7 @@ import type { PeerLocation } from './peer-home.js'
 
 type AskedObject = Pick<InspectRequest, 'checksum' | 'signal'>
 
-/** What the word of other nodes about an object is worth. */
+/** How far to believe other nodes about an object. */
 export class NodesWord {
   readonly #trustsNodes: boolean
   readonly #source: string

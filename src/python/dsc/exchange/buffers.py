@@ -13,7 +13,7 @@ class Buffers:
         self._used: set[tuple[int, torch.dtype]] = set()
 
     def take(self, count: int, dtype: torch.dtype) -> torch.Tensor:
-        """A buffer of `count` elements, whatever is in it."""
+        """A buffer of `count` elements, with undefined contents."""
         self._used.add((count, dtype))
         try:
             return self._free[count, dtype].pop()

@@ -1,4 +1,4 @@
-"""What carries the runs of a step between ranks."""
+"""The carrier: moves the runs of a step between ranks."""
 
 from __future__ import annotations
 

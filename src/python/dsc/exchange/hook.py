@@ -65,7 +65,7 @@ class ScaledHalf:
         self._under_way: Step | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint needs. The same on all ranks."""
+        """State for a checkpoint. The same on all ranks."""
         groups = [{"parameters": list(key), "scale": asdict(value)} for key, value in self._groups.items()]
         return {"format": STATE_FORMAT, "step": self.step, "redone": self.redone, "groups": groups}
 

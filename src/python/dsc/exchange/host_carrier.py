@@ -20,7 +20,7 @@ from .scale import plan_averaging
 
 
 class _Gather:
-    """A run whose sum is to be shared, once this rank's share of it is complete."""
+    """A run to sum over the ranks, once this rank's share of it is complete."""
 
     def __init__(self, run: Run, arrived: Arrived) -> None:
         self.run = run

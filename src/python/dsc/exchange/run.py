@@ -1,4 +1,4 @@
-"""What travels in one call."""
+"""Runs: the values that travel in one call."""
 
 from __future__ import annotations
 

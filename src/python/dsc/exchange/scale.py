@@ -106,7 +106,7 @@ def _next_exponent(exponent: int, amax: float, is_exact: bool, is_growing: bool)
 
 
 def _find_exponent(amax: float) -> int:
-    """Of nothing but zeros the largest exponent: whatever comes then is seen, or overflows and is repeated."""
+    """The largest exponent for zeros alone: later values are seen, or overflow and are repeated."""
     return target_exponent(amax) if amax > 0 else EXPONENT_LIMIT
 
 

@@ -72,7 +72,7 @@ class SharedMemory:
         self._result = areas[self.ranks]
 
     def _open(self, process_group: dist.ProcessGroup | None, size: int) -> None:
-        """Maps memory of rank 0 that has no name in any file system: nothing is left behind, whatever happens."""
+        """Maps memory of rank 0 that has no name in any file system: nothing is left behind in any case."""
         place: list[Any] = [None, None]  # path and name, filled by rank 0
         if self.rank == 0:
             name = f"dsc-exchange-{os.urandom(8).hex()}"
@@ -217,7 +217,7 @@ class SharedMemory:
             os.sched_yield()
             now = time.monotonic()
             if now - start > self._patience:
-                # Who waits for long, for a network or a slow rank, leaves the core to others.
+                # A long wait, for a network or a slow rank, leaves the core to others.
                 time.sleep(min(500e-6, max(50e-6, (now - start) / 20)))
             if now - checked > _CHECK_SECONDS:
                 checked = now
@@ -244,7 +244,7 @@ def shared_memory_hook(state: SharedMemory, bucket: GradBucket) -> torch.futures
 
 
 def name_host() -> dict[str, str]:
-    """What tells this rank's host from others: its name, and its boot."""
+    """Identifies this rank's host: its name, and its boot."""
     return {"host": socket.gethostname(), "boot": _boot_id()}
 
 

@@ -23,9 +23,9 @@ from .shared_memory import SharedMemory, name_host
 
 # A rank may be slow for reasons of its own (it evaluates, it saves). A dead one is noticed at once.
 PATIENCE_SECONDS = 1800.0
-# A bucket at a time: ranks wait for one another twice per piece, and sleep meanwhile.
+# A bucket at a time: ranks wait for one another twice per piece, and sleep while they wait.
 PIECE_BYTES = 8 << 20
-# What the first rank of a host tells the others with the values of a run.
+# The head that the first rank of a host sends the others with the values of a run.
 _FINITE, _NOT_FINITE, _FAILED = 0.0, 1.0, -1.0
 
 
@@ -34,7 +34,7 @@ class _Passage:
 
     def __init__(self, run: Run, arrived: Arrived) -> None:
         self.run = run
-        # What the network fills. `run` says that it is here only when all ranks of the host can know.
+        # The values that the network fills. `run` says that it is here only when all ranks of the host can know.
         self.travelling = Run(run.group, run.parameters, run.values, run.sizes, run.wire_type, run.exponents)
         self.arrived = arrived
         self.is_through = threading.Event()  # of the network, or it failed on the way

@@ -36,7 +36,7 @@ class Ahead(Generic[Item]):
                 self._made.put((_ITEM, next(self._items)))
         except StopIteration:
             self._made.put((_END, None))
-        except BaseException as error:  # whatever it is, it is raised where the items are used
+        except BaseException as error:  # any error: it is raised where the items are used
             self._made.put((_ERROR, error))
 
     def __iter__(self) -> Ahead[Item]:

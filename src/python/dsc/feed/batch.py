@@ -1,4 +1,4 @@
-"""What a client receives: where the samples of a batch lie in the shared arena."""
+"""A batch as a client receives it: where the samples of a batch lie in the shared arena."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class FeedClient:
         return memoryview(self._expect(Message.IDS, "ids").payload).cast("I").tolist()
 
     def status(self) -> str:
-        """What the feed says of itself: JSON text."""
+        """The status of the feed, as JSON text."""
         self._send(Message.STATUS)
         return self._expect(Message.STATUS, "the status").payload.decode()
 

@@ -21,13 +21,13 @@ class FeedError(RuntimeError):
 class FeedGone(FeedError):
     """The feed is dead or silent. `state` is where the trainer was, as `FeedLoader.state_dict()` gives it.
 
-    It is None where nothing was received that one could go on after.
+    `state` is None if no batch was received yet.
     """
 
     def __init__(self, message: str, hint: str | None = None, state: dict[str, Any] | None = None) -> None:
         super().__init__("FEED_GONE", message, hint)
         self.state = state
-        self._reason = message  # without the place, which is known anew by whoever passes the error on
+        self._reason = message  # without the place: the caller that passes the error on adds its own
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (FeedGone, (self.message, self.hint, self.state))

@@ -49,7 +49,7 @@ def _is_writable(folder: str) -> bool:
 
 
 def job_name(world: int) -> str:
-    """What the processes of one job on one machine have in common, and other jobs have not."""
+    """Identifies a job on this machine: equal in its processes, and different in other jobs."""
     for name in ("DSC_FEED_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_PORT"):
         value = os.environ.get(name)
         if value and value != "none":

@@ -22,7 +22,7 @@ from .torch_data import IterableDataset, get_worker_info
 
 
 class _Parcel(NamedTuple):
-    """What comes from a dataset, of the trainer's process or a worker: torch turns the errors of workers into text."""
+    """Items of a dataset, from the trainer's process or a worker: torch turns the errors of workers into text."""
 
     batch: Any
     skipped: list[list[int]]  # [epoch, id] of samples that the batch came without
@@ -71,7 +71,7 @@ class _CollateParcel:
 class FeedLoader:
     """Iterating it gives one epoch of batches; the next iteration gives the next epoch.
 
-    Its state is where the trainer has received batches up to, whatever workers have read ahead: about 200 bytes,
+    Its state is where the trainer has received batches up to, without what workers have read ahead: about 200 bytes,
     the same on every rank, valid for other numbers of ranks, workers and storage nodes.
 
     Args:

@@ -87,7 +87,7 @@ class MappedBatch(Batch):
         return self._files[self._table.files[self.ids[index]]][at : at + self.lengths[index]]
 
     def _run_end(self, start: int, step: int) -> int:
-        return start + 1  # neighbours in a shuffle are none in a file
+        return start + 1  # neighbors in a shuffle lie far apart in a file
 
     def _rows(self, start: int, end: int, length: int, step: int) -> Bytes:
         import numpy

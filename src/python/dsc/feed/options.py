@@ -1,4 +1,4 @@
-"""What a trainer asks of a feed, checked before anything is started."""
+"""The options of a feed, checked before anything is started."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from .errors import FeedError
 Row = dict[str, Any]
 Binary = Callable[[memoryview, int, int], Any]
 
-# What follows the tag of a number, a string, bytes, or an extension's length.
+# Formats of the bytes after a tag: a number, or the length of a string, bytes or an extension.
 _UINT8 = struct.Struct(">B").unpack_from
 _UINT16 = struct.Struct(">H").unpack_from
 _UINT32 = struct.Struct(">I").unpack_from
@@ -163,7 +163,7 @@ def read_row(view: memoryview) -> Row:
 
     Raises:
         FeedError: the sample is no row.
-        UnicodeDecodeError: a column of text is none.
+        UnicodeDecodeError: a column of text is not UTF-8.
     """
     return read_rows([view])[0]
 
@@ -174,7 +174,7 @@ def read_rows(samples: Sequence[memoryview]) -> list[Row]:
 
 
 def find_reader() -> Callable[[memoryview], Any]:
-    """What reads one value quickest here."""
+    """The fastest reader of one value that this machine has."""
     global _read
     if _read is None:
         _read = _find_reader()
@@ -182,12 +182,12 @@ def find_reader() -> Callable[[memoryview], Any]:
 
 
 def read_each(samples: Sequence[memoryview], read: Callable[[memoryview], Any]) -> list[Row]:
-    """Reads rows by `read`, and says what is wrong where one is none."""
+    """Reads rows by `read`, and raises FeedError for bytes that are not a row."""
     try:
         rows = list(map(read, samples))
     except UnicodeDecodeError:
         raise  # a row all the same
-    except Exception as error:  # msgpack has its own, and whichever it is, the bytes are none of a row
+    except Exception as error:  # msgpack raises errors of its own; for each, the bytes are not a row
         raise FeedError("COPY_DAMAGED", f"a sample is no row of a Parquet file: {error}", "see sample.name") from None
     for row in rows:
         if type(row) is not dict:

@@ -21,8 +21,8 @@ def view_rows(samples: Sequence[memoryview]) -> list[Row]:
 class RowViewer:
     """Reads rows. Those of one dataset mostly begin alike, up to their first large bytes.
 
-    So the place of these is learned from one row. A row that begins like it is read without them, by whatever reads
-    rows quickest here, and gets a view in their place.
+    So the place of these is learned from one row. A row that begins like it is read without them, by the fastest
+    reader here, and gets a view in their place.
     """
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ class Place:
 class Position:
     """The place of one dataset object in the sequence, in a file that goes when the object does.
 
-    torch forks or spawns workers anew in every pass and tells them nothing of the passes before, so what they must
+    torch forks or spawns new workers in every pass and tells them nothing of the passes before, so what they must
     agree on lies outside of all of them.
     """
 
@@ -68,7 +68,7 @@ class Position:
 
         Args:
             token: the same for all workers of a pass.
-            worker: a worker that joins a second time begins the next pass, whatever its token.
+            worker: a worker that joins a second time begins the next pass, with any token.
             number: of the pass among those of this process.
             at: where a pass begins that goes on from a state.
 
@@ -76,7 +76,7 @@ class Position:
             The same for all workers of the pass.
 
         Raises:
-            FeedError: a later pass has been begun meanwhile.
+            FeedError: a later pass has begun.
         """
         with self._locked() as file:
             state = _read(file)

@@ -43,7 +43,7 @@ def connect_to_feed(path: str, timeout: float) -> socket.socket:
 
 @contextlib.contextmanager
 def open_own_folder(folder: str) -> Iterator[str]:
-    """Holds a folder open that nobody else may write in; gives the name under which it is reached meanwhile.
+    """Holds a folder open that nobody else may write in; yields the name under which it is reached while it is open.
 
     Raises:
         OSError: there is no such folder.

@@ -21,7 +21,7 @@ class ReadDataset(Protocol):
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the feed says about the dataset."""
+        """The facts of the feed about the dataset."""
 
     def expect_epoch(self, epoch: int) -> None:
         """Says where the next pass will begin."""

@@ -10,7 +10,7 @@ HEADER_BYTES = 128  # before the columns; src/samples/table-layout.ts has the or
 
 
 class Catalog(Protocol):
-    """What is known of samples besides their bytes."""
+    """Facts about samples besides their bytes."""
 
     def name_of(self, id: int) -> str:
         """The path of a sample inside the dataset, or that of its file and its number there: `train.jsonl:17`."""
@@ -23,7 +23,7 @@ class Catalog(Protocol):
 
 
 class SampleTable:
-    """A table as it lies in memory; nothing is copied but what is asked for.
+    """A table in shared memory; it copies only what a caller asks for.
 
     Attributes:
         files: of each sample, the number of the file that it is in.
@@ -75,7 +75,7 @@ class SampleTable:
 
 
 class KeptCatalog:
-    """What is known of a few samples, for another process."""
+    """Facts about a few samples, for another process."""
 
     def __init__(self, known: dict[int, tuple[str, dict[str, Any]]]) -> None:
         self._known = known
@@ -94,7 +94,7 @@ class KeptCatalog:
 
 
 def keep(catalog: Catalog, ids: list[int]) -> KeptCatalog:
-    """What `catalog` knows of these samples, in memory of its own."""
+    """The facts of `catalog` about these samples, in memory of its own."""
     return KeptCatalog({id: (catalog.name_of(id), catalog.encoding_of(id)) for id in ids})
 
 

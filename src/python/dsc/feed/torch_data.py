@@ -1,4 +1,4 @@
-"""What a dataset is to torch; stand-ins where there is no torch, so that a feed can be read without it."""
+"""The torch classes of a dataset; stand-ins where there is no torch, so that a feed can be read without it."""
 
 from __future__ import annotations
 

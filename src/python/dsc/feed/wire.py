@@ -12,7 +12,7 @@ WIRE = Wire(b"DSCS", 8)
 
 
 class Message(IntEnum):
-    """What a frame is."""
+    """The kinds of frames."""
 
     HELLO = 1
     WELCOME = 2

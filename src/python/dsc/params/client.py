@@ -38,7 +38,7 @@ class ParameterClient:
     """Trains ``model`` with its parameters updated at a central node.
 
     One step: ``client.begin_step()``, forward (each layer waits for its own parameters, the next ones are copied
-    meanwhile), ``loss.backward()``, ``client.push()``. The first worker's parameters become the job's.
+    at the same time), ``loss.backward()``, ``client.push()``. The first worker's parameters become the job's.
 
     Args:
         model: its parameters are float32, or bfloat16 or float16: the centre keeps float32 values of those.
@@ -59,7 +59,7 @@ class ParameterClient:
     Raises:
         ParamsError: the server refuses, or does not answer.
         MirrorError: the host cannot hold the mirror.
-        ValueError: an unknown `push_type`, or a `url` that is none of a central node.
+        ValueError: an unknown `push_type`, or a `url` that is not one of a central node.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class ParameterClient:
         self._server.call("POST", "/v1/optimizer", body=body)
 
     def load(self) -> int:
-        """Copies the mirror into the model at once, whatever was being copied layer by layer. Returns its version."""
+        """Copies the mirror into the model at once, even while layers are being copied. Returns its version."""
         self._stop_prefetch()
         with torch.no_grad(), without_modes():
             self._base = self.mirror.read(
@@ -212,7 +212,7 @@ class ParameterClient:
             return self._base
 
     def status(self) -> dict[str, Any]:
-        """What the server says of itself: version, steps per rank, who is waited for."""
+        """The status of the server: its version, the steps of each rank, and the ranks that it waits for."""
         status: dict[str, Any] = self._server.call("GET", "/v1/status")
         return status
 

@@ -1,4 +1,4 @@
-"""What a central node can refuse."""
+"""Errors of a central node."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Prefetch:
         self._ask(0)
 
     def need(self, index: int) -> None:
-        """Blocks until the parameters of a layer are there, and has the next layer's copied meanwhile."""
+        """Blocks until the parameters of a layer are there, and starts to copy the next layer's."""
         self._ask(min(index + 1, len(self._layers) - 1))
         self._done[index].wait()
         if index == len(self._layers) - 1:

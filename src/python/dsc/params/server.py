@@ -68,7 +68,7 @@ class Server:
         Raises:
             ParamsError: the server refuses for good, or does not answer.
         """
-        with without_modes():  # messages and mirror are the host's memory, whatever device is counted
+        with without_modes():  # messages and mirror are in the host's memory, for every device
             return self._call_patiently(
                 lambda: self._call_once(method, path, header, body if values is None else values, receive)
             )

@@ -43,10 +43,10 @@ class Copies(Protocol):
         """Makes the computation (of `stream`) wait for a copy; `on_late(microseconds)` is told if that cost time."""
 
     def wait_on_host(self, copy: CopyHandle) -> None:
-        """Waits until a copy is done, for whoever reads or changes the host's side next."""
+        """Waits until a copy is done; call it before reading or changing the host's side."""
 
     def read_lateness(self, is_last: bool = False) -> None:
-        """Tells of the waits that are over by now how long they were; of all, if `is_last`."""
+        """Reports how long the finished waits took; all of them, if `is_last`."""
 
     def is_done(self, copy: CopyHandle) -> bool:
         """Whether a copy has ended."""
@@ -152,7 +152,7 @@ class _Copy:
             with torch.no_grad():
                 target.copy_(source)
             del target, source
-        except BaseException as error:  # handed to whoever waits
+        except BaseException as error:  # raised where the copy is awaited
             self._error = error
         self._work = None
         self._done.set()

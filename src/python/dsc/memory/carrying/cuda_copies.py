@@ -18,7 +18,7 @@ class CudaCopies:
     """Copies on two side streams, ordered by events; nothing here blocks the host.
 
     Dropping a tensor whose copy is awaited by the stream it was made on is safe: its memory returns to that stream's
-    pool, and whatever takes it next runs after the copy. So no ``record_stream``, which would free it at an unknown
+    pool, and its next user runs after the copy. So no ``record_stream``, which would free it at an unknown
     time; but until that wait somebody must hold the tensor.
     """
 

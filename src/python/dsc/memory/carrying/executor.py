@@ -42,8 +42,7 @@ def offload(
         report: path that ``close()`` (or the end of the process) writes what happened to, for `dsc memory verify`.
         host_limit_bytes: most host memory the arena may take; default: half of what is free.
         copies: what moves the bytes; default: threads on CPU, streams on CUDA.
-        model: needed where the plan moves parameters or gradients; ``host_parameters()`` is what the optimizer gets
-            then.
+        model: needed where the plan moves parameters or gradients; the optimizer then gets ``host_parameters()``.
         profile: the path of what the plan was made from: it is made again, beside the training and at most every 50
             steps, when copies come late, so that they start earlier. Not for plans that move parameters.
 
@@ -53,7 +52,7 @@ def offload(
     Raises:
         PlanError: the plan cannot be carried out here; the message says what was needed and what there is.
     """
-    # A plan that was made anew is a new executor.
+    # A new plan under the same path is a new executor.
     key = (os.path.realpath(plan), os.stat(plan).st_mtime_ns) if isinstance(plan, (str, os.PathLike)) else id(plan)
     own, _ = _EXECUTORS.setdefault(key, ([], plan))  # the plan too: no other may get its id
     own[:] = [executor for executor in own if not executor.is_closed]
@@ -226,10 +225,10 @@ class Offload:
                 json.dump(written, file, indent=2)
 
     def report(self, peak_bytes: int | None = None) -> dict[str, Any]:
-        """What happened so far, in the format of `dsc memory verify`.
+        """The counts so far, in the format of `dsc memory verify`.
 
         Args:
-            peak_bytes: the device's peak; default: as CUDA, or whoever set ``counts["peakBytes"]``, saw it.
+            peak_bytes: the device's peak; default: as CUDA counted it, or ``counts["peakBytes"]``.
 
         Returns:
             A dict of JSON values.
@@ -247,7 +246,7 @@ class Offload:
         )
 
     def open_arena(self, device: torch.device) -> None:
-        """What the first tensor that moves needs: queues on its device, and the host arena."""
+        """Prepares for the first tensor that moves: queues on its device, and the host arena."""
         if self.host.open_arena(device, self.runnable.host_bytes) and self.host.is_cuda and self._report_path:
             torch.cuda.reset_peak_memory_stats(self.host.device)  # the report is of the steps under the plan
 

@@ -127,7 +127,7 @@ class Home:
 
 
 class ParameterHandle:
-    """What autograd keeps in place of a saved parameter: which one, and how to view it."""
+    """Stands for a saved parameter in autograd: which one, and how to view it."""
 
     __slots__ = ("home", "sequence", "dtype", "shape", "stride", "offset", "version")
 

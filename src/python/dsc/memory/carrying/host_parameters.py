@@ -20,7 +20,7 @@ class HostParameters:
     """Carries out the moves of parameters and their gradients. One per executor and model.
 
     A parameter that is away reads as NaN, in its own shape: autograd needs the shape, and a use that nobody
-    announced shows. Whatever a layer or its backward really needs is brought in, planned or not.
+    announced shows. All that a layer or its backward really needs is brought in, planned or not.
     """
 
     def __init__(self, model: torch.nn.Module, plan: Plan, copies: Copies) -> None:
@@ -114,7 +114,7 @@ class HostParameters:
         self.reach(self._layer_count + 2 * (self._layer_count - 1 - layer))
 
     def pack(self, tensor: torch.Tensor) -> ParameterHandle | None:
-        """What autograd keeps in place of a moved parameter, or a view of one; None for any other tensor."""
+        """Stands for a moved parameter, or a view of one, in autograd; None for any other tensor."""
         if tensor.layout != torch.strided:
             return None
         home = self._by_storage.get(storage_key(tensor))

@@ -1,4 +1,4 @@
-"""What an executor has on the host: the arena for feature maps, parameters whose home is there, the copies' queues."""
+"""The host side of an executor: the arena for feature maps, parameters whose home is there, the copies' queues."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class _Recomputing:
         self._count = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy of the model, made meanwhile, runs its own forward."""
+        """A copy of the model, made in between, runs its own forward."""
         return _itself, (self._plain,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -97,7 +97,7 @@ _ABSENT = object()
 
 
 class _Before:
-    """What a forward changes of its module, as it was before: the context of its second run, and of a third.
+    """The state of a module before a forward changed it: the context of its second run, and of a third.
 
     Args:
         module: that is called.

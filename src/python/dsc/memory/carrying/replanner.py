@@ -30,7 +30,7 @@ class CarriedPlan(Protocol):
         """Sums over all steps so far."""
 
     def report(self) -> dict[str, Any]:
-        """What happened so far, in the format of `dsc memory verify`."""
+        """The counts so far, in the format of `dsc memory verify`."""
 
 
 class Replanner:

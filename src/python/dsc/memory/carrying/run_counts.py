@@ -1,4 +1,4 @@
-"""What happened under a plan so far, for `dsc memory verify` and for planning again."""
+"""Counts of what a plan did so far, for `dsc memory verify` and for planning again."""
 
 from __future__ import annotations
 

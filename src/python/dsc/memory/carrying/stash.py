@@ -62,7 +62,7 @@ class Stash:
 
 
 class Handle:
-    """What autograd keeps in place of a saved tensor that moves: which stash, and how to view it."""
+    """Stands for a saved tensor that moves in autograd: which stash, and how to view it."""
 
     __slots__ = ("stash", "sequence", "dtype", "shape", "stride", "offset", "__weakref__")
 
@@ -86,7 +86,7 @@ class Handle:
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether its bytes, type, shape and strides say all there is to say of a tensor."""
+    """Whether bytes, type, shape and strides describe a tensor completely."""
     is_strided = type(tensor) is torch.Tensor and tensor.layout == torch.strided
     return is_strided and not (tensor.is_conj() or tensor.is_neg() or tensor.is_nested)
 

@@ -20,7 +20,7 @@ from .host_side import HostSide
 from .run_counts import RunCounts
 from .stash import Handle, Stash, check_version, is_plain
 
-# What autograd keeps: a tensor with its sequence number and version, or what stands for one that moves.
+# A saved tensor of autograd: the tensor with its sequence number and version, or what stands for one that moves.
 _Packed: TypeAlias = tuple[int, torch.Tensor, int] | Handle | ParameterHandle | torch.Tensor
 
 
@@ -85,7 +85,7 @@ class Step:
         self.reload_arena = None
 
     def pack(self, tensor: torch.Tensor) -> _Packed:
-        """What autograd keeps in place of a tensor that it saves."""
+        """Returns the stand-in for a tensor that autograd saves."""
         sequence = self.sequence
         if self._is_of_checkpoint(tensor, sequence):
             return tensor

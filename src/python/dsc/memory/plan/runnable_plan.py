@@ -16,7 +16,7 @@ class PlanError(RuntimeError):
 
 
 class RunnablePlan:
-    """What a plan file says, indexed. Refuses what this executor cannot do before step 1."""
+    """A plan file, indexed. Refuses what this executor cannot do before step 1."""
 
     def __init__(self, plan: PlanSource, *, has_model: bool) -> None:
         if isinstance(plan, (str, os.PathLike)):

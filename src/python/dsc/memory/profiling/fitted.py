@@ -94,7 +94,7 @@ class FittedStep:
 
     @property
     def executors(self) -> list[Offload]:
-        """What carries the plans out, with its counts, in the same order."""
+        """The executors of the plans, with their counts, in the same order."""
         return list(self._executors.values())
 
     def __call__(
@@ -216,7 +216,7 @@ class FittedStep:
         self._executors.clear()
 
     def _state_bytes_of(self, optimizers: Sequence[torch.optim.Optimizer]) -> int:
-        """What optimizers keep on the model's device; some numbers of theirs are always on the host."""
+        """The state of optimizers on the model's device; some numbers of theirs are always on the host."""
         device = next(self.model.parameters()).device
         found = [tensor for optimizer in optimizers for tensor in tensors_in(list(optimizer.state.values()))]
         return sum({id(tensor): tensor.nbytes for tensor in found if tensor.device == device}.values())
@@ -267,7 +267,7 @@ def _has_grads(model: torch.nn.Module) -> bool:
 
 
 def _shape_of(model: torch.nn.Module, inputs: Any) -> str:
-    """What the saved tensors of a step depend on, as far as its inputs say it."""
+    """Identifies the inputs that the saved tensors of a step depend on."""
     leaves = [
         (str(leaf.dtype), tuple(leaf.shape), leaf.requires_grad)
         if isinstance(leaf, torch.Tensor)

@@ -1,4 +1,4 @@
-"""What a profile is made from."""
+"""The measurements that a profile is made from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who watches one training step, whoever runs it."""
+"""Observers: each watches one training step."""
 
 from __future__ import annotations
 

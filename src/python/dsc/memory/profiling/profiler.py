@@ -111,7 +111,7 @@ def profile_step(
 
 
 class Profiling:
-    """The steps that a profile is made from, whoever runs them, one observer after the other.
+    """Observes the steps that a profile is made from, one observer after the other.
 
     Args:
         model: whose layers are measured.
@@ -143,7 +143,7 @@ class Profiling:
         return not self._left
 
     def next_observer(self) -> Observer | None:
-        """Who watches the next step; None after the last."""
+        """The observer of the next step; None after the last."""
         return self._left.pop(0) if self._left else None
 
     def write(self, out: str | os.PathLike[str] | None) -> dict[str, Any]:

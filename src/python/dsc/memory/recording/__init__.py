@@ -1,1 +1,1 @@
-"""What a training step does to its memory: tensors, storages, segments, blocks, times."""
+"""Records what a training step does to its memory: tensors, storages, segments, blocks, times."""

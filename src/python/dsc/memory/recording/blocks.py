@@ -49,7 +49,7 @@ class BlockCall:
 
 
 class RecordedStep(Protocol):
-    """What a `BlockRecorder` asks of the record of the step that its calls are in."""
+    """The part of a step's record that a `BlockRecorder` uses."""
 
     @property
     def segments(self) -> Segments:

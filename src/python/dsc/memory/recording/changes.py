@@ -1,4 +1,4 @@
-"""What a forward changes beside its output, and what its second run would therefore not find as it was."""
+"""Finds what a forward changes beside its output: its second run would not find it as it was."""
 
 from __future__ import annotations
 

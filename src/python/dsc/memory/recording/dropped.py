@@ -53,7 +53,7 @@ class DroppedTensors:
         self._alive: weakref.WeakValueDictionary[int, torch.UntypedStorage] = weakref.WeakValueDictionary()
 
     def drop(self, tensor: torch.Tensor) -> Dropped | None:
-        """What stands for a tensor; None for one that stays."""
+        """The stand-in for a tensor; None for one that stays."""
         if not is_plain(tensor) or storage_key(tensor) in self._keep:
             return None
         with without_modes():

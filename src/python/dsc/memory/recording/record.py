@@ -260,7 +260,7 @@ class MemoryRecord:
     def _pack(self, tensor: torch.Tensor) -> _Packed:
         storage = storages_of(tensor)[0]
         identity = self.identify(tensor)
-        if tensor.layout != torch.strided:  # its parts say less than all there is to say of it
+        if tensor.layout != torch.strided:  # its parts do not describe it completely
             for part in storages_of(tensor):
                 self.kinds.setdefault(self.ids[storage_key(part)], "buffer")
         sequence = len(self.saved)

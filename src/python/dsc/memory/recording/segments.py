@@ -113,7 +113,7 @@ class Segments:
 
 
 def only_of(own: torch.nn.Module, hook: Callable[..., None]) -> Callable[..., None]:
-    """A hook that is silent in copies of a module: whoever copies a model in its forward copies its hooks, too."""
+    """A hook that is silent in copies of a module: copying a model in its forward copies its hooks, too."""
 
     def call(module: torch.nn.Module, *seen: Any) -> None:
         if module is own:

@@ -95,7 +95,7 @@ def _views(identity: int, kind: str, size: int, span: tuple[int, int] | None, co
     for (dtype, shape, stride, offset), sequences in rows.items():
         asking = [plain.asked_by[position] for s in sequences for position in unpacks_of.get(s, [])]
         segments = asking or [plain.saved[s]["segment"] for s in sequences]
-        if identity in plain.gathered:  # read in backward from memory that FSDP takes anew
+        if identity in plain.gathered:  # read in backward from memory that FSDP allocates again
             segments = []
         layers = sorted({layer_of[segment] for segment in segments}, reverse=True)
         uses = [{"layer": layer, "phase": p} for layer in layers for p in ("bwd_param", "bwd_feat")]

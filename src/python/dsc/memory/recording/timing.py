@@ -73,7 +73,7 @@ class TimedStep:
     Args:
         model: whose layers are timed.
         device: that runs it.
-        dropped: keeps saved tensors away meanwhile; what that costs is not in the times.
+        dropped: keeps saved tensors away during the step; what that costs is not in the times.
     """
 
     def __init__(self, model: torch.nn.Module, device: torch.device, dropped: DroppedTensors | None = None) -> None:
@@ -155,7 +155,7 @@ class TimedGradients:
         """See `Observer`."""
         for module in self._model.modules():
             if next(module.children(), None) is None:
-                # No method of our own: whoever copies a leaf copies what its hooks are bound to, here the whole model.
+                # No method of our own: copying a leaf copies what its hooks are bound to, here the whole model.
                 see = only_of(module, lambda m, inputs, output: self._see(m, inputs))
                 self._handles.append(module.register_forward_hook(see))
 

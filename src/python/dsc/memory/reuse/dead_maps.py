@@ -15,7 +15,7 @@ class DeadMaps(Protocol):
     def space_of(self, saved: torch.Tensor) -> torch.Tensor | None:
         """A tensor like ``saved``, in its memory, to write a gradient to. None: the map may be read again.
 
-        Whoever takes it must have read all that it needs of ``saved``, or write each element after its last read.
+        The caller must have read all that it needs of ``saved``, or write each element after its last read.
         """
 
 
