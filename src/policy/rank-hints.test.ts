@@ -39,3 +39,15 @@ test('a stripe counts as the share of its dataset that it is', () => {
     ],
   )
 })
+
+test('what is reserved or downloading counts for no more than is not there yet', () => {
+  const nodes = ['gpu-1', 'gpu-2', 'gpu-3', 'gpu-4']
+  const copies = [
+    exampleCopy('flowers', { node: 'gpu-1', stripe: { index: 0, nodes } }),
+    exampleCopy('flowers', { node: 'gpu-1', copyId: 'whole', version: null, state: 'reserved' }),
+    exampleCopy('birds', { node: 'gpu-1', stripe: { index: 1, nodes }, state: 'staging' }),
+  ]
+  assert.deepEqual(rankHints(['flowers', 'birds'], copies), [
+    { node: 'gpu-1', ready: ['flowers'], staging: ['birds'], readyShare: 0.25, stagingShare: 1 },
+  ])
+})

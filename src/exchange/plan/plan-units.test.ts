@@ -84,3 +84,12 @@ test('planUnits never predicts less than what is computed, nor than what is sent
       assert.ok(stepMs >= Math.max(210, sentMs) - 1e-6 && exposedMs >= -1e-6)
     }
 })
+
+test('planUnits tries units of 1 to 16 neighboring blocks and one of all, never larger than there are blocks', () => {
+  const tried = (blocks: number) => [
+    ...new Set(plan(blocks - 2, 1000, link(1000, 1e-4)).alternatives.map(({ name }) => name)),
+  ]
+  assert.deepEqual(tried(3), ['every block', '2 blocks', 'one unit'])
+  const fewer = ['every block', '2 blocks', '3 blocks', '4 blocks', '6 blocks', '8 blocks', '12 blocks']
+  assert.deepEqual(tried(20), [...fewer, '16 blocks', 'one unit'])
+})

@@ -9,7 +9,7 @@ import { formatPlanFile } from '../plan-file.js'
 import { readProfile } from '../profile-file.js'
 import type { MemoryProfile } from '../step/profile.js'
 import type { MemoryPlan } from './plan-format.js'
-import { type PlanRequest, planMemory } from './plan-memory.js'
+import { estimatePlan, type PlanRequest, planMemory } from './plan-memory.js'
 import { simulatePlan } from './simulate-plan.js'
 
 const NETWORKS: Readonly<Record<string, readonly SyntheticNode[]>> = {
@@ -80,6 +80,8 @@ test('planMemory names the least feasible budget: it is feasible, one byte less 
   const made = plan(profile, { budgetBytes: leastBytes })
   assert.deepEqual(simulatePlan(profile, made, { capacityBytes: leastBytes }).violations, [])
   assert.equal(planMemory(profile, { budgetBytes: leastBytes - 1, profileHash: 'test' }).kind, 'infeasible')
+  assert.ok(estimatePlan(profile, { budgetBytes: leastBytes, profileHash: 'test' }), 'an estimate agrees')
+  assert.equal(estimatePlan(profile, { budgetBytes: leastBytes - 1, profileHash: 'test' }), undefined)
 })
 
 test('planMemory counts what smallestBytes leaves where it is idle, and the least budget without it', () => {
