@@ -16,7 +16,8 @@ import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { changeFileMode, HeldFolder, nameHeldFolder, onHeldPath, resolveHeldPath } from './held-folder.js'
+import { HeldFolder, nameHeldFolder } from './held-folder.js'
+import { changeFileMode, onHeldPath, resolveHeldPath } from './held-path.js'
 
 const LEFT_AS_IT_IS = { code: 'CACHE_ROOT_INVALID', message: /it is left as it is/ }
 

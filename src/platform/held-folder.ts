@@ -10,22 +10,20 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readlinkSync,
   renameSync,
   rmdirSync,
   unlinkSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import { describeRefusal, isRefused } from './disk-failure.js'
-import { makeFolder } from './shared-folder.js'
 
 /** Linux' O_PATH, which Node lacks: holds an entry without reading it, so that its mode does not matter. */
 export const O_PATH = 0o10000000
-const HOLD = O_PATH | constants.O_DIRECTORY
-const HELD_PREFIX = /^(\/proc\/self\/fd\/\d+)\//
+/** Flags that hold a folder. */
+export const HOLD = O_PATH | constants.O_DIRECTORY
 /** False in a bare chroot. Then dsc reaches a folder by name, and only where no other user could replace it. */
-const HAS_DESCRIPTOR_PATHS = existsSync('/proc/self/fd')
+export const HAS_DESCRIPTOR_PATHS = existsSync('/proc/self/fd')
 /** Entries to remove between two checks for signals and timers. */
 const BATCH_ENTRIES = 256
 /** How often to empty a folder again after others added something to it. */
@@ -61,7 +59,7 @@ export class HeldFolder {
 
   /** A path to this entry. The caller must not follow a symlink at its end. */
   pathOf(name: string): string {
-    if (!isSingleName(name)) throw foreign(join(this.name, name), 'a single name')
+    if (!isSingleName(name)) throw foreignEntry(join(this.name, name), 'a single name')
     return `${this.path}/${name}`
   }
 
@@ -81,7 +79,7 @@ export class HeldFolder {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw describeRefusal(error, this.name)
     }
     const made = this.findFolder(name)
-    if (made === undefined) throw foreign(join(this.name, name), 'a folder that stays')
+    if (made === undefined) throw foreignEntry(join(this.name, name), 'a folder that stays')
     return made
   }
 
@@ -97,7 +95,7 @@ export class HeldFolder {
   /** Throws CACHE_ROOT_INVALID for a symlink: dsc never creates one there. */
   refuseLink(name: string): void {
     const isLink = lstatSync(this.pathOf(name), { throwIfNoEntry: false })?.isSymbolicLink()
-    if (isLink) throw foreign(join(this.name, name), 'a file or folder')
+    if (isLink) throw foreignEntry(join(this.name, name), 'a file or folder')
   }
 
   /** Moves an entry. False: it does not exist. */
@@ -191,86 +189,11 @@ export class HeldFolder {
   }
 }
 
-/**
- * Calls `act` with a path to the same entry. For a path below a held folder, opens the folders on the way one by one,
- * without following links, and creates missing ones if `makesFolders`; uses any other path unchanged. Throws
- * CACHE_ROOT_INVALID if a name on the way is empty, `.` or `..`: paths come from manifests on disk, and must not lead
- * out of the held folder.
- */
-export function onHeldPath<T>(
-  path: string,
-  act: (path: string) => T,
-  options: { readonly makesFolders?: boolean } = {},
-): T {
-  const prefix = HELD_PREFIX.exec(path)?.[1]
-  const names = prefix === undefined ? [] : path.slice(prefix.length + 1).split('/')
-  if (prefix === undefined) {
-    if (options.makesFolders) makeFolder(dirname(path))
-    return act(path)
-  }
-  const odd = names.find((name) => !isSingleName(name))
-  if (odd !== undefined)
-    throw new DscError(
-      'CACHE_ROOT_INVALID',
-      `${resolveHeldPath(path)}: expected a path that stays below its folder, found ${JSON.stringify(odd)} in it`,
-      { hint: 'dsc verify finds what was changed; dsc cleanup removes what is half done' },
-    )
-  let parent = prefix
-  let descriptor: number | undefined
-  try {
-    for (const name of names.slice(0, -1)) {
-      const next = openStep(`${parent}/${name}`, options)
-      if (descriptor !== undefined) closeSync(descriptor)
-      descriptor = next
-      parent = `/proc/self/fd/${next}`
-    }
-    return act(`${parent}/${names.at(-1)}`)
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
-  }
-}
-
 /** Replaces the held path in an error message by the folder's name. */
 export function nameHeldFolder(error: unknown, folder: HeldFolder): unknown {
   if (!isDscError(error) || !error.message.includes(folder.path)) return error
   const { hint } = error
   return new DscError(error.code, error.message.replaceAll(folder.path, folder.name), { hint, cause: error })
-}
-
-/** Changes the mode of a regular file that has only this name. False: it is something else. Never follows a link. */
-export function changeFileMode(path: string, mode: number): boolean {
-  const descriptor = openSync(path, O_PATH | constants.O_NOFOLLOW)
-  try {
-    const stats = fstatSync(descriptor)
-    if (!stats.isFile() || stats.nlink > 1) return false
-    chmodSync(HAS_DESCRIPTOR_PATHS ? `/proc/self/fd/${descriptor}` : path, mode)
-    return true
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-/** The current path of a held path, for people and for other processes. */
-export function resolveHeldPath(path: string): string {
-  const prefix = HELD_PREFIX.exec(`${path}/`)?.[1]
-  return prefix === undefined ? path : readlinkSync(prefix) + path.slice(prefix.length)
-}
-
-function openStep(path: string, { makesFolders }: { readonly makesFolders?: boolean }): number {
-  const flags = HOLD | constants.O_NOFOLLOW
-  try {
-    return openSync(path, flags)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOTDIR' || code === 'ELOOP') throw foreign(resolveHeldPath(path), 'a folder')
-    if (code !== 'ENOENT' || !makesFolders) throw error
-  }
-  try {
-    mkdirSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-  return openSync(path, flags)
 }
 
 function openIfThere(path: string, shown: string, flags: number): number | undefined {
@@ -279,7 +202,7 @@ function openIfThere(path: string, shown: string, flags: number): number | undef
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
-    if (code === 'ENOTDIR' || code === 'ELOOP') throw foreign(shown, 'a folder')
+    if (code === 'ENOTDIR' || code === 'ELOOP') throw foreignEntry(shown, 'a folder')
     throw describeRefusal(error, shown)
   }
 }
@@ -292,11 +215,13 @@ function requirePrivate(name: string, descriptor: number): void {
   })
 }
 
-function isSingleName(name: string): boolean {
+/** Whether it names an entry of a folder, and nothing above or below. */
+export function isSingleName(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name)
 }
 
-function foreign(path: string, expected: string): DscError {
+/** The failure of an entry that is not what dsc puts there. */
+export function foreignEntry(path: string, expected: string): DscError {
   const isNamed = isSingleName(path.slice(path.lastIndexOf('/') + 1))
   const stats = isNamed ? lstatSync(path, { throwIfNoEntry: false }) : undefined
   const found = stats?.isSymbolicLink() ? 'a symbolic link' : 'something else'

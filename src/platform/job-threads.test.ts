@@ -42,8 +42,8 @@ test('a failure of a job keeps its class, code and hint, and the thread goes on'
 
 test('jobs of a thread that ends fail, those that come later included', async () => {
   const dead = new JobThread<string, string>(threadOf('process.exit(1)'))
-  await assert.rejects(dead.run('a'), /has ended/)
-  await assert.rejects(dead.run('b'), /has ended/)
+  await assert.rejects(dead.run('a'), /ended early/)
+  await assert.rejects(dead.run('b'), /ended early/)
   const stopped = new JobThread<string, string>(threadOf('return new Promise(() => {})'))
   const failed = assert.rejects(stopped.run('a'), /enough/)
   await stopped.stop(new Error('enough'))

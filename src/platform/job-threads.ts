@@ -45,7 +45,10 @@ export class JobThread<Job, Result, ToldWord = never, HeardWord = undefined> {
     this.#thread = new BackgroundThread(url, {
       data: undefined,
       onReply: (message) => this.#hear(message),
-      onFailure: (error) => this.#fail(error),
+      onFailure: (cause: NodeJS.ErrnoException) => {
+        const error = new Error(`a thread of jobs ended early: ${cause.message}`, { cause })
+        this.#fail(Object.assign(error, { code: cause.code }))
+      },
       ...(options.resourceLimits && { resourceLimits: options.resourceLimits }),
     })
   }
@@ -117,7 +120,7 @@ export function leastBusy<Thread extends { readonly jobCount: number }>(threads:
   return threads.reduce((least, each) => (each.jobCount < least.jobCount ? each : least))
 }
 
-/** What `spreadJobs` needs of a thread. */
+/** The part of a thread that `spreadJobs` uses. */
 interface Runner<Job, Result> {
   run(job: Job): Promise<Result>
   stop(): Promise<void>

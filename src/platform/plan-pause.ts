@@ -10,7 +10,7 @@ export interface RetryPace {
   readonly attempts?: number | undefined
 }
 
-/** What has failed so far. */
+/** The failures so far. */
 export interface Failures {
   /** Attempts that failed, 1 or more. */
   readonly attempts: number

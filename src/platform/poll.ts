@@ -14,7 +14,7 @@ export const LOOK_MS = {
   database: 2000,
 } as const
 
-/** Waits, until the signal aborts at most: whoever loops looks at the signal. */
+/** Waits, until the signal aborts at most. Never rejects: the caller checks the signal. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await sleep(ms, undefined, signal && { signal }).catch(() => {})
 }

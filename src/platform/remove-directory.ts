@@ -1,5 +1,6 @@
 import { basename, dirname } from 'node:path'
-import { HeldFolder, onHeldPath } from './held-folder.js'
+import { HeldFolder } from './held-folder.js'
+import { onHeldPath } from './held-path.js'
 
 /**
  * Removes a directory and everything below it, even read-only folders; removes links, but not their targets. A missing

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { resolveHeldPath } from './held-folder.js'
+import { resolveHeldPath } from './held-path.js'
 
 /**
  * Syncs the whole file system that holds `directory` to its disk: syncfs(2) through coreutils, as Node has no binding.

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Pins } from './gateway-copies.js'
+import type { Pins } from './located.js'
 
 /** A client of the gateway that waits for an answer. */
 export interface GatewayClient {

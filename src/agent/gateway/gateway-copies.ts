@@ -2,10 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ArrivingLook } from '../../cache/arrivals/arriving-reader.js'
 import type { ByteRange } from '../../cache/arrivals/block-set.js'
 import type { Cache } from '../../cache/cache.js'
-import { isCopyDirectoryOf, stagingDirectoryOf } from '../../cache/cache-layout.js'
 import { isOfDefinition } from '../../cache/leases/take-ready-copy.js'
 import { type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
-import { DscError, type FailureCode, isDscError } from '../../failure/dsc-error.js'
+import { DscError } from '../../failure/dsc-error.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { isOfSqlite } from '../../manifest/manifest-file.js'
@@ -18,22 +17,22 @@ import { answerInTime } from './answer-in-time.js'
 import { ArrivingRanges, type RangesTaken } from './arriving-ranges.js'
 import { BelievedCopies } from './believed-copies.js'
 import { GatewayHolds } from './gateway-holds.js'
-import { type Passed, PassedDatasets } from './passed-datasets.js'
+import {
+  chooseCopy,
+  directoryOf,
+  isInPlace,
+  isPassed,
+  type Located,
+  objectGone,
+  type Pins,
+} from './located.js'
+import { PassedDatasets } from './passed-datasets.js'
 import { S3Error } from './s3-request.js'
 
 /** How long a copy may be missing while it is moved, in ms; after that, it is not merely moving. */
 const MAX_MOVE_MS = 10_000
 /** How long to leave a failed source alone, in ms: a thousand clients must not hammer it. */
 const FAILED_MS = 3000
-
-/** Failures that pass bytes through without keeping them: no room, or a key that cannot become a file. */
-const PASSES: readonly FailureCode[] = ['QUOTA_EXCEEDED', 'DISK_FULL', 'KEY_UNSAFE', 'CACHE_ROOT_INVALID']
-
-/** Where a dataset is read from. */
-export type Located = { readonly kind: 'copy'; readonly copy: Copy } | Passed
-
-/** The version of each dataset that one connection reads, by name: it never switches midway. */
-export type Pins = Map<string, string>
 
 /**
  * Finds, stages and holds the copies that S3 clients read. Reading holds a copy: by a lease that outlives the last read
@@ -91,7 +90,7 @@ export class GatewayCopies {
 
   /** Does the same as `locate` for a ready copy that is known and held right now; undefined: only `locate` can tell. */
   locateAtOnce({ name }: Dataset, pins: Pins): Located | undefined {
-    const copy = choose(this.#believed.find(name) ?? [], pins.get(name))
+    const copy = chooseCopy(this.#believed.find(name) ?? [], pins.get(name))
     if (copy?.state !== 'ready' || !this.#holds.isFresh(copy.copyId)) return undefined
     pins.set(name, copy.copyId)
     return { kind: 'copy', copy }
@@ -100,11 +99,11 @@ export class GatewayCopies {
   /** Where to read a dataset from: its pinned or newest ready copy, else an admitted download, else its source. */
   async locate(dataset: Dataset, pins: Pins): Promise<Located> {
     for (;;) {
-      const copy = choose(await this.#listCopies(dataset), pins.get(dataset.name))
+      const copy = chooseCopy(await this.#listCopies(dataset), pins.get(dataset.name))
       const passed = this.#passed.find(dataset)
       if (copy !== undefined && (copy.state === 'ready' || !passed)) {
         pins.set(dataset.name, copy.copyId)
-        if (copy.state !== 'ready') this.#stage(dataset) // joins, and takes over from a stager that died
+        if (copy.state !== 'ready') void this.#stage(dataset) // joins, and takes over from a stager that died
         return { kind: 'copy', copy }
       }
       if (passed) return passed
@@ -274,34 +273,4 @@ export class GatewayCopies {
       for (const wait of this.#waits.get(dataset.name) ?? []) wait.abort(error)
     }
   }
-}
-
-/** Chooses the copy that a connection reads from a dataset's copies, which are sorted newest first. */
-function choose(copies: readonly Copy[], pinnedId: string | undefined): Copy | undefined {
-  const pinned = copies.find(({ copyId }) => copyId === pinnedId)
-  return pinned ?? copies.find(({ state }) => state === 'ready') ?? copies[0]
-}
-
-/** Whether a dataset that could not be staged is passed through. */
-function isPassed(error: unknown): error is Error {
-  // SQLite reports a nearly full disk as an I/O error, and some room may be free again by the time one looks.
-  const isNearlyFull = String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_IOERR')
-  return isNearlyFull || isDscError(error, ...PASSES)
-}
-
-/** Whether a copy lies in its proper place in this cache: members of its group can write any path into the record. */
-function isInPlace(root: string, { copyId, dataset, version, directory, state }: Copy): boolean {
-  if (state === 'staging') return directory === stagingDirectoryOf(root, copyId)
-  return version !== null && isCopyDirectoryOf(root, { dataset, version }, directory)
-}
-
-/** A vanished object says nothing about the others that clients wait for: the next listing will. */
-function objectGone(failure: unknown): unknown {
-  if (!isDscError(failure, 'SOURCE_NOT_FOUND')) return failure
-  return new S3Error({ code: 'ServiceUnavailable', status: 503, retryAfterSeconds: 5 }, failure.message)
-}
-
-/** The folder of the manifest at a located place. */
-function directoryOf(located: Located): string {
-  return located.kind === 'copy' ? located.copy.directory : located.directory
 }

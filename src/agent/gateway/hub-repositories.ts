@@ -5,8 +5,9 @@ import { type HubExchange, HubRefusal, type HubSnapshot } from '../hub/answer-hu
 import type { AskedRepository } from '../hub/parse-hub-request.js'
 import type { AgentTokens } from '../server/authorize.js'
 import { judgeToken } from '../server/authorize.js'
-import type { GatewayCopies, Pins } from './gateway-copies.js'
+import type { GatewayCopies } from './gateway-copies.js'
 import { findGatewaySecrets } from './gateway-keys.js'
+import type { Pins } from './located.js'
 import { type Sent, sendObject } from './send-object.js'
 import { toS3Error } from './to-s3-error.js'
 

@@ -14,7 +14,7 @@ import type { ObjectAnswer } from './plan-object-answer.js'
 const STALL_TIMEOUT_MS = 60_000
 /** When more than this waits for a slow client, the source waits, too, bytes. */
 const MAX_WAITING_BYTES = 1024 * 1024
-/** How long the source waits, ms: at first, and at most. After each wait a chunk comes, whatever the client took. */
+/** How long the source waits, ms: at first, and at most. A chunk follows each wait, even if the client read nothing. */
 const WAIT_MS = 10
 const MAX_WAIT_MS = 1000
 
@@ -26,7 +26,7 @@ interface PassedObject {
 }
 
 /**
- * Sends a range as it comes from the source; an attempt that breaks off is gone on with where it ended. The checksum of
+ * Sends a range while it arrives from the source; an attempt that breaks off is gone on with where it ended. The checksum of
  * a whole object is handed to a client that asks for checksums, as the source would, and compared here: the last bytes
  * are held back until it fits, so that a client never has all of an object whose bytes changed on the way.
  */
@@ -97,7 +97,7 @@ export async function passThrough(
   }
 }
 
-/** Compares an object that is read once, in order, with what its source says of all of it. */
+/** Compares an object that is read once, in order, with the facts that its source listed. */
 class WholeCheck {
   readonly #digest: Digest
   readonly #expected: string
@@ -119,7 +119,7 @@ class WholeCheck {
     this.#digest.update(chunk)
   }
 
-  /** What does not fit, for people. Call once, at the end. */
+  /** The difference, for people. Call once, at the end. */
   findDamage(): string | undefined {
     const found = this.#digest.finish().toString('hex')
     if (found === this.#expected) return undefined

@@ -3,14 +3,15 @@ import { filesDirectory } from '../../cache/cache-layout.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
 import { sendCopyFile } from '../copies/send-copy-file.js'
 import type { GatewayClient } from './gateway-client.js'
-import type { GatewayCopies, Located } from './gateway-copies.js'
+import type { GatewayCopies } from './gateway-copies.js'
+import type { Located } from './located.js'
 import { type AskedObject, findAnswer, headersOf } from './object-answer.js'
 import { passThrough } from './pass-through.js'
 
 /** From where the bytes of an answer came. */
 type SentFrom = 'ready' | 'arriving' | 'origin'
 
-/** What a client got. */
+/** The outcome for a client. */
 export interface Sent {
   readonly from: SentFrom
   readonly bytes: number
@@ -32,7 +33,7 @@ export async function sendObject(
   })
 }
 
-/** Undefined: what was located has gone meanwhile. */
+/** Undefined: the located copy has gone. */
 async function trySending(
   copies: GatewayCopies,
   located: Located,

@@ -4,7 +4,7 @@ import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { ReusableObject } from '../../manifest/attached-previous.js'
 import { Manifest } from '../../manifest/manifest.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
-import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
+import { changeFileMode, onHeldPath } from '../../platform/held-path.js'
 import { checkObject } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
 

@@ -6,13 +6,8 @@ import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
-import {
-  changeFileMode,
-  type HeldFolder,
-  nameHeldFolder,
-  onHeldPath,
-  resolveHeldPath,
-} from '../../platform/held-folder.js'
+import { type HeldFolder, nameHeldFolder } from '../../platform/held-folder.js'
+import { changeFileMode, onHeldPath, resolveHeldPath } from '../../platform/held-path.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { checkObject, type ObjectDamage } from '../../proof/check-object.js'
 import { planParts } from '../../proof/plan-parts.js'

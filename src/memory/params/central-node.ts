@@ -3,6 +3,7 @@ import { MAX_TIMER_MS } from '../../model/duration.js'
 import type { CentralOptions, PushExtras, PushOutcome } from './central-options.js'
 import type { Checkpoint } from './checkpoint.js'
 import { CheckpointWriter } from './checkpoint-writer.js'
+import { measureGradient } from './measure-gradient.js'
 import { beginState, ParameterState } from './parameter-state.js'
 import { decidePush, findHolding, mayBegin, type PushDecision, type PushKey } from './plan/decide-push.js'
 import {
@@ -11,14 +12,8 @@ import {
   type OptimizerSettings,
   resumeSettings,
 } from './plan/optimizer-settings.js'
-import {
-  findNonFinite,
-  isSameLayout,
-  type ParameterLayout,
-  type ParameterSlot,
-} from './plan/parameter-layout.js'
+import { isSameLayout, type ParameterLayout, type ParameterSlot } from './plan/parameter-layout.js'
 import { averageBuffers, reduceGradients, scaleTrained } from './plan/reduce-gradients.js'
-import { findLargest } from './plan/update-range.js'
 import { Waiters } from './waiters.js'
 
 /** A gradient that waits for those of the other ranks, and its largest magnitude. */
@@ -108,18 +103,9 @@ export class CentralNode {
       const message = 'the server has no parameters: it was restarted without --checkpoint'
       return { kind: 'refuse', reason: 'lost', message }
     }
-    const { slots, length } = this.state.layout
-    if (gradient.length !== length) {
-      const message = `${gradient.length} values, expected ${length}`
-      return { kind: 'refuse', reason: 'size', message }
-    }
-    const largest = findLargest(gradient)
-    if (Number.isNaN(largest)) {
-      const slot = findNonFinite(this.state.layout, gradient)
-      const what = slot?.kind === 'buffer' ? 'buffer' : 'gradient of'
-      const message = `rank ${key.rank}, step ${key.step}: the ${what} ${slot?.name} is not finite`
-      return { kind: 'refuse', reason: 'nan', message }
-    }
+    const { slots } = this.state.layout
+    const largest = measureGradient(this.state.layout, key, gradient)
+    if (typeof largest !== 'number') return largest
     const share = this.options.isMean ? 1 / this.options.workers : 1
     const update = { largest, absent: new Set(extras.absent), settings: this.#settingsFor(extras) }
     const getGradient = () => scaleTrained(gradient.slice(), slots, share)
