@@ -3,7 +3,14 @@ import type { NodeIdentity } from '../model/node.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import type { Source, StagingPlan, StagingSource } from '../sources/source.js'
-import type { KeptRepository } from './download/reuse-blobs.js'
+
+/** A repository in the cache of hub clients. */
+export interface KeptRepository {
+  /** `models--org--name` in their cache: `blobs/` has each file under its etag, `snapshots/` by commit and path. */
+  readonly directory: string
+  /** The folder of the repository that the source names; empty, or with a final slash. */
+  readonly within: string
+}
 
 /** One node's cache, on which every use case in this folder works. The caller that opened it closes its record. */
 export interface Cache {

@@ -33,7 +33,7 @@ export async function serveMounts(link: Duplex, mounter: Mounter): Promise<void>
   listenForLines(link, {
     parse: parseOrder,
     onMessage(order) {
-      carryOut(order)
+      void carryOut(order)
       return undefined
     },
   })

@@ -6,7 +6,6 @@ import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { ProgressLog } from '../../manifest/progress-log.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
-import type { Urgency } from '../../model/urgency.js'
 import { findDescriptorLimit, planRequests } from '../../platform/descriptor-limit.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
@@ -14,17 +13,16 @@ import type { Source } from '../../sources/source.js'
 import { ArrivalServer } from '../arrivals/arrival-server.js'
 import type { Asked } from '../arrivals/arrival-wire.js'
 import { OrderOfNeed } from '../arrivals/order-of-need.js'
+import type { KeptRepository } from '../cache.js'
 import { ByteBudget } from './byte-budget.js'
 import { startEarlyFlush } from './early-flush.js'
 import { ObjectDownload } from './object-download.js'
 import { recheckAfterReboot } from './recheck.js'
-import { type KeptRepository, reuseBlobs } from './reuse-blobs.js'
+import { reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
-import { Schedule, type ScheduledWork } from './schedule.js'
+import { runSchedule } from './run-schedule.js'
+import { Schedule } from './schedule.js'
 import { openStale, staleDirectory } from './stale-staging.js'
-import { LANES, type Lane, SORT_AGAIN_MS } from './task-lanes.js'
-import { adaptConcurrency } from './transfer/adapt-concurrency.js'
-import { BoundedRun } from './transfer/bounded-run.js'
 import { openTransferEngine } from './transfer/open-transfer-engine.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
 import type { WaitingThreads } from './transfer/waiting-threads.js'
@@ -87,13 +85,6 @@ const PROGRESS_INTERVAL_MS = 100
 /** With room for fewer requests, the descriptors of further threads (11 each) would not fit either. */
 const THREADS_FROM_REQUESTS = 32
 const PENDING_PAGE_ENTRIES = 1000
-/** Limit for awaited objects, as a multiple of the usual requests: leaves room for them without flooding the link. */
-const WANTED_SHARE = 1.5
-/**
- * Requests that wait for other nodes, as a multiple of the request limit: less urgent ones leave room for wanted ones.
- */
-const AWAITED_SHARE = { wanted: 2, ordered: 1, listed: 0.8 }
-
 /**
  * Fetches all objects that are missing in `copyDirectory`. Stops promptly on `signal`, or on the first failure
  * that retries do not fix; the next call keeps what is finished by then.
@@ -219,80 +210,6 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
 function hurryElsewhere(engine: TransferEngine, asked: Asked): void {
   if (typeof asked === 'string') engine.hurry(asked)
   else engine.hurry(asked[0], { offset: asked[1], length: asked[2] })
-}
-
-/** Keeps as many objects and parts under way as the source handles well, until all are fetched. */
-async function runSchedule(options: {
-  readonly engine: TransferEngine
-  readonly schedule: Schedule
-  readonly download: ObjectDownload
-  readonly budget: ByteBudget
-  /** Whether enough is under way that no reader waits for. */
-  readonly isSpent: () => boolean
-  readonly concurrency: number
-  readonly requestLimit?: (() => number) | undefined
-  readonly signal: AbortSignal
-  /** Aborted at the first failure. */
-  readonly stop: AbortController
-}): Promise<void> {
-  const {
-    engine,
-    schedule,
-    download,
-    budget,
-    isSpent,
-    concurrency,
-    requestLimit = () => concurrency,
-  } = options
-  const running: Record<Lane, number> = { direct: 0, awaited: 0 }
-  let finished = 0
-  const readCap = () => Math.max(1, Math.min(concurrency, requestLimit()))
-  const adaptive = adaptConcurrency({
-    engine,
-    readCap,
-    finishedTasks: () => finished,
-    runningTasks: () => running.direct,
-  })
-  const limitOf = (lane: Lane, urgency: Urgency) => {
-    if (lane === 'awaited') return Math.ceil(AWAITED_SHARE[urgency] * readCap())
-    const usual = adaptive.current()
-    if (urgency === 'wanted') return Math.min(readCap(), Math.ceil(usual * WANTED_SHARE))
-    return isSpent() ? 0 : usual
-  }
-  const freeFor = (urgency: Urgency) => LANES.filter((lane) => running[lane] < limitOf(lane, urgency))
-  const run = new BoundedRun({
-    concurrency: () => 3 * readCap(),
-    next: () => {
-      throwIfStopped(options.signal)
-      // An awaited need does not queue behind parts of 16 MiB that began earlier.
-      return schedule.next({
-        wanted: freeFor('wanted'),
-        ordered: freeFor('ordered'),
-        listed: freeFor('listed'),
-      })
-    },
-    run: async ({ work, bytes, lane, urgency }: ScheduledWork) => {
-      const isDirect = lane === 'direct' // an object that another node is still fetching does not use the link
-      running[lane] += 1
-      const beganMs = performance.now()
-      if (isDirect) budget.began(bytes)
-      await download.run(work, urgency)
-      if (isDirect) budget.ended(bytes, performance.now() - beganMs)
-      running[lane] -= 1
-      finished += 1
-    },
-    onFailure: (error) => options.stop.abort(error),
-  })
-  // All running tasks may be waiting for other nodes, and one of those may give up.
-  const timer = setInterval(() => run.look(), SORT_AGAIN_MS)
-  schedule.onHurry = () => run.look()
-  try {
-    await run.done
-  } finally {
-    clearInterval(timer)
-    schedule.onHurry = () => {}
-    adaptive.stop()
-  }
 }
 
 /** The objects still to fetch, in the order of keys. Objects fetched since a page was read are behind it. */

@@ -17,19 +17,12 @@ import type { ObjectChecksum, VerifiedBy } from '../../model/manifest.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-path.js'
 import { createDigest, formatDigest } from '../../proof/digest.js'
 import { nameChecksum } from '../../proof/plan-proof.js'
+import type { KeptRepository } from '../cache.js'
 import { filesDirectory } from '../cache-layout.js'
 
 const READ_BYTES = 1024 * 1024
 const READS_BETWEEN_BREATHS = 32
 const ETAG = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
-
-/** What the clients of Hugging Face hubs keep of a repository. */
-export interface KeptRepository {
-  /** `models--org--name` in their cache: `blobs/` has each file under its etag, `snapshots/` by commit and path. */
-  readonly directory: string
-  /** The folder of the repository that the source names; empty, or with a final slash. */
-  readonly within: string
-}
 
 /**
  * Takes objects from what the clients of hubs keep. On disks without symbolic links they have no blobs: each snapshot
