@@ -85,6 +85,7 @@ const PROGRESS_INTERVAL_MS = 100
 /** With room for fewer requests, the descriptors of further threads (11 each) would not fit either. */
 const THREADS_FROM_REQUESTS = 32
 const PENDING_PAGE_ENTRIES = 1000
+
 /**
  * Fetches all objects that are missing in `copyDirectory`. Stops promptly on `signal`, or on the first failure
  * that retries do not fix; the next call keeps what is finished by then.
@@ -144,7 +145,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     source: options.source,
     left,
     concurrency,
-    threads: concurrency < THREADS_FROM_REQUESTS ? 0 : options.threads,
+    threads: options.threads ?? (concurrency < THREADS_FROM_REQUESTS ? 0 : undefined),
     waitingThreads: options.waitingThreads,
     stallTimeoutMs: options.stallTimeoutMs ?? DEFAULT_STALL_TIMEOUT_MS,
     bandwidthLimit: options.bandwidthLimit,
