@@ -111,6 +111,15 @@ test('no paragraph of the README, of Start, Guides or Understand is longer than 
   }
 })
 
+test('every page of Start, Guides, Understand and Reference is in the menu of the site', async () => {
+  const { site } = await import(join(ROOT, 'scripts/docs/site-config.mjs'))
+  const links = site.themeConfig.sidebar.flatMap(({ items }: { items: { link: string }[] }) =>
+    items.map(({ link }) => `docs${link}.md`),
+  )
+  const pages = globSync('docs/{start,guides,understand,reference}/*.md', { cwd: ROOT })
+  assert.deepEqual(links.filter((link: string) => link !== 'docs/benchmarks.md').sort(), pages.sort())
+})
+
 test('every link inside the documents leads somewhere', () => {
   const dead = listDocuments(ROOT).flatMap((page) =>
     [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\((?!https?:|mailto:)([^)]*)\)/g)]
