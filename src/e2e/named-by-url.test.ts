@@ -34,6 +34,14 @@ test('what was prepared by a URL is named by it everywhere, and let go', async (
   assert.match((await dsc('evict', url, '--dry-run')).stdout, /would evict\n {2}\S*flowers/)
 })
 
+test('one source is read once, whatever its dataset is called', async (context) => {
+  const { dsc, url, configure } = await makeFlowers(context)
+  assert.equal((await dsc('prepare', url, '--task', 'a')).code, 0)
+  await configure({ datasets: { flowers: { source: './flowers' } } })
+  const { downloaded } = JSON.parse((await dsc('prepare', 'flowers', '--task', 'b', '--json')).stdout)
+  assert.deepEqual([downloaded.fetchedBytes, downloaded.reusedFiles], [0, 1])
+})
+
 test('all names are looked at before anything is staged', async (context) => {
   const { dsc, query } = await makeFlowers(context)
   assert.equal((await dsc('run', 'birds', 'brids', '--', 'true')).code, 5)

@@ -1,4 +1,5 @@
 import { type Copy, formatStripe } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
 import { findHubUrl } from '../../model/source-url.js'
 import type { Cache } from '../cache.js'
 import { TransferLeases } from './transfer-lease.js'
@@ -14,11 +15,13 @@ interface ReusableCopies {
  * Maximum number of other repositories to compare with: most share nothing, and each costs a look into its manifest.
  */
 const MAX_OTHERS = 16
+/** Maximum number of copies of the same source under other names, with other filters or versions. */
+const MAX_SAME_SOURCE = 4
 
 /**
  * Leases ready copies on this node from which unchanged objects are taken: one of the dataset (of this version, such as
- * a stripe of it; else the newest), and copies of other datasets whose sources list checksums, newest first, so that
- * equal contents are found under any name. The leases count as references: dsc never evicts a copy while its files are
+ * a stripe of it; else the newest), those of the same source under other names, and copies of other datasets whose
+ * sources list checksums, newest first, so that equal contents are found under any name. The leases count as references: dsc never evicts a copy while its files are
  * being linked.
  */
 export async function leaseReusable(
@@ -26,7 +29,7 @@ export async function leaseReusable(
   wanted: {
     readonly dataset: string
     readonly version: string
-    readonly hasChecksums: boolean
+    readonly source: Dataset
     /** Ids of a dataset's copies found damaged: nothing is taken from them. */
     readonly findDamaged: (dataset: string) => Promise<ReadonlySet<string>>
   },
@@ -37,7 +40,7 @@ export async function leaseReusable(
   const own = await onlySound(ready, findDamaged)
   const isSame = (copy: Copy) => Number(copy.version === version)
   const [previous] = own.toSorted((a, b) => isSame(b) - isSame(a) || byAge(a, b))
-  const others = wanted.hasChecksums ? await onlySound(await listOthers(cache, dataset), findDamaged) : []
+  const others = await onlySound(await listOthers(cache, wanted), findDamaged)
   const leases = new TransferLeases(record, `dsc prepare:${process.pid}`)
   const directories: string[] = []
   for (const copy of previous ? [previous, ...others] : others)
@@ -75,16 +78,27 @@ function nameOf(stripe: Copy['stripe']): string {
   return stripe === undefined ? '' : formatStripe(stripe)
 }
 
-async function listOthers({ record, node, nowMs }: Cache, dataset: string): Promise<readonly Copy[]> {
+async function listOthers(
+  { record, node, nowMs }: Cache,
+  { dataset, source }: { readonly dataset: string; readonly source: Dataset },
+): Promise<readonly Copy[]> {
   const copies = await record.listCopies({ node, states: ['ready'] }, nowMs())
-  return copies
-    .filter((copy) => copy.dataset !== dataset && copy.source !== null && listsChecksums(copy.source))
-    .toSorted(byAge)
-    .slice(0, MAX_OTHERS)
+  const others = copies.filter((copy) => copy.dataset !== dataset && copy.source !== null).toSorted(byAge)
+  const isOfSource = ({ source: known }: Copy) =>
+    known !== null && bare(known) === bare(source) && known.endpoint === source.endpoint
+  const same = others.filter(isOfSource).slice(0, MAX_SAME_SOURCE)
+  if (!listsChecksums(source)) return same
+  const further = others.filter((copy) => !isOfSource(copy) && listsChecksums(copy.source!))
+  return [...same, ...further.slice(0, MAX_OTHERS)]
+}
+
+/** `data` and `data/` are one folder. */
+function bare({ source }: Dataset): string {
+  return source.replace(/\/+$/, '')
 }
 
 /** Whether this kind of source gives checksums of its objects before they are read. */
-export function listsChecksums({ source }: { readonly source: string }): boolean {
+function listsChecksums({ source }: { readonly source: string }): boolean {
   return findHubUrl(source) !== undefined
 }
 

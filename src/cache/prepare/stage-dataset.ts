@@ -10,7 +10,7 @@ import { openNodeShare } from '../download/node-share.js'
 import { WaitingThreads } from '../download/transfer/waiting-threads.js'
 import { makeHeld } from '../held-cache.js'
 import { KeptStageLease } from '../leases/keep-stage-lease.js'
-import { leaseReusable, listsChecksums } from '../leases/lease-reusable.js'
+import { leaseReusable } from '../leases/lease-reusable.js'
 import { nameInHint } from '../names/name-in-hint.js'
 import { saveNode } from '../save-node.js'
 import { describeStagingFailure, endFailedStaging } from './fail-staging.js'
@@ -112,7 +112,7 @@ async function download(
   const reusable = await leaseReusable(cache, {
     dataset: options.replaces,
     version: listing.version,
-    hasChecksums: listsChecksums(options.dataset),
+    source: options.dataset,
     findDamaged: (dataset) => findDamagedCopies(cache.record, dataset),
   })
   const work = downloadFiles({

@@ -3,7 +3,7 @@ import type { OpenFetcher } from '../source.js'
 import type { Authorize } from '../web-client.js'
 import { WebFetcher } from '../web-fetcher.js'
 import { speakHub } from './hub-failure.js'
-import { filePath, pagePath } from './hub-paths.js'
+import { DEFAULT_ENDPOINT, filePath, pagePath } from './hub-paths.js'
 
 /** Location of a repository. Plain data, so that it can be passed to a worker. */
 export interface HubLocation {
@@ -35,8 +35,10 @@ export function createHubFetcher(
     url: `${endpoint}${filePath(url, versionId ?? url.revision, url.folder + key)}`,
     what: `hf:/${pagePath(url)}/${url.folder}${key}`,
   })
+  // Mirrors may ignore ranges: then an object comes in one piece instead of once for each part.
+  const hasRanges = endpoint === DEFAULT_ENDPOINT
   // The etags of large files come from the server that stores them, not from the hub.
-  const protocol = { locate, dialect, hasRanges: true, hasEtags: false }
+  const protocol = { locate, dialect, hasRanges, hasEtags: false }
   return new WebFetcher(protocol, { connections, ca, authorize, home: endpoint })
 }
 

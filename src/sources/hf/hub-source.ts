@@ -6,10 +6,10 @@ import { readWebAuthorities } from '../read-certificates.js'
 import type { Source } from '../source.js'
 import { WebClient } from '../web-client.js'
 import { bearer, createHubFetcher, type HubLocation } from './hub-fetcher.js'
+import { DEFAULT_ENDPOINT } from './hub-paths.js'
 import { findHubToken } from './hub-token.js'
 import { listRepository } from './list-repository.js'
 
-const DEFAULT_ENDPOINT = 'https://huggingface.co'
 const LISTING_CONNECTIONS = 2
 
 /** Opens a repository of a Hugging Face hub: that of `endpoint`, else of HF_ENDPOINT, else huggingface.co. */
