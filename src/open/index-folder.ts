@@ -5,6 +5,7 @@ import type { Copy } from '../model/copy.js'
 import { formatCount } from '../model/format-count.js'
 import {
   explainLeftOut,
+  explainSplits,
   type IndexOptions,
   indexSamples,
   type SampleFolder,
@@ -45,6 +46,8 @@ export async function indexFolder(
   context.report.progress(undefined)
   const leftOut = explainLeftOut(listed.leftOut)
   if (leftOut !== undefined) context.report.warn(leftOut)
+  const splits = options.split === undefined ? explainSplits(listed) : undefined
+  if (splits !== undefined) context.report.warn(splits)
   if (listed.groups?.reason !== undefined) context.report.warn(explainGroups(listed))
   return listed
 }

@@ -45,7 +45,7 @@ test('a split that the source does not have is refused, and the source closed', 
   const { context, closes } = await surround(t)
   await assert.rejects(listSource(context, 'flowers', 'tra'), {
     code: 'COPY_NOT_FOUND',
-    message: 'flowers has no folder named tra',
+    message: 'flowers has neither a folder nor files named for the split tra',
   })
   assert.equal(closes(), 1)
 })

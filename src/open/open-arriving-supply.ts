@@ -17,7 +17,7 @@ import type { SampleTable } from '../samples/sample-table.js'
 import type { Preparing } from './begin-preparing.js'
 import { CopyArrivals } from './copy-arrivals.js'
 import type { FeedRequest, LeasedSupply } from './feed-request.js'
-import { noSplit, prefixOf } from './open-dataset-folder.js'
+import { prefixOf } from './open-dataset-folder.js'
 
 /** How long to wait for an admitted download's stager to answer before reading its manifest instead, in ms. */
 const MAX_SILENCE_MS = 2000
@@ -157,7 +157,7 @@ function readComing(copy: Copy, { target, split, extensions, format }: FeedReque
       files.push({ path: key.slice(prefix.length), size: sizeBytes })
       if (state === 'present') present.add(key)
     }
-    if (split !== undefined && files.length === 0) throw noSplit(target!, split)
+    if (split !== undefined && files.length === 0) return undefined // told apart by names, once all are here
     const listed = listSamples(files, { folder: target!, extensions, format })
     if (listed.kind === 'rows') return undefined
     const keyOf = (file: number) =>

@@ -24,7 +24,7 @@ test('a directory is opened as it is, and no copy is leased for it', async (t) =
   assert.equal(split.folder, join(cache.root, 'train'))
   await assert.rejects(openDatasetFolder(context, cache.root, 'test'), {
     code: 'COPY_NOT_FOUND',
-    message: `${cache.root} has no folder named test`,
+    message: `${cache.root} has neither a folder nor files named for the split test`,
   })
 })
 
@@ -50,7 +50,10 @@ test('a dataset that is not here is staged, and leased until it is released', as
 
 test('a dataset without the folder of the split is staged, refused, and leased no more', async (t) => {
   const { context, countLeases } = await surround(t)
-  await assert.rejects(openDatasetFolder(context, 'flowers', 'train'), /has no folder named train/)
+  await assert.rejects(
+    openDatasetFolder(context, 'flowers', 'train'),
+    /has neither a folder nor files named for the split train/,
+  )
   assert.equal(await countLeases(), 0)
 })
 

@@ -1,10 +1,12 @@
-import { statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join, posix, resolve } from 'node:path'
 import type { Surroundings } from '../cache/surroundings.js'
 import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { isGone } from '../platform/is-gone.js'
+import { readCardSplit } from '../samples/card-splits.js'
+import { isOfSplit } from '../samples/plan/split-files.js'
 import type { Preparing } from './begin-preparing.js'
 
 /** A folder of samples, leased to this process if it is a copy of a dataset. */
@@ -12,6 +14,8 @@ export interface DatasetFolder {
   readonly folder: string
   /** The folder's copy; undefined if the folder is not one of ours. */
   readonly copy: Copy | undefined
+  /** The split whose files are to be chosen by their names; undefined: all files of the folder. */
+  readonly split: string | undefined
   /** Ends the lease; if the process dies first, the lease ends as well. */
   release(): Promise<void>
 }
@@ -25,8 +29,7 @@ export async function openDatasetFolder(
   target: string,
   split: string | undefined,
 ): Promise<DatasetFolder> {
-  if (isDirectory(target))
-    return { folder: findSplit(target, split), copy: undefined, release: async () => {} }
+  if (isDirectory(target)) return { ...findSplit(target, split), copy: undefined, release: async () => {} }
   if (/^[./]/.test(target))
     throw new DscError('COPY_NOT_FOUND', `${target} is no directory`, { hint: 'dsc status' })
   const { beginPreparing } = await import('./begin-preparing.js')
@@ -71,13 +74,17 @@ export async function toFolder(
     closers.add(release)
     const copy = await prepared
     context.report.progress(undefined)
-    return { folder: findSplit(copy.path, split), copy, release }
+    return { ...findSplit(copy.path, split), copy, release }
   })
 }
 
-function findSplit(folder: string, split: string | undefined): string {
-  if (split === undefined) return resolve(folder)
-  if (isDirectory(join(folder, split))) return resolve(folder, split)
+/** The folder of a split or, where the names of files tell splits apart, the folder of all of them. */
+function findSplit(folder: string, split: string | undefined): Pick<DatasetFolder, 'folder' | 'split'> {
+  if (split === undefined) return { folder: resolve(folder), split: undefined }
+  if (isDirectory(join(folder, split))) return { folder: resolve(folder, split), split: undefined }
+  const isNamed = () =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).some((path) => isOfSplit(path, split))
+  if (readCardSplit(folder, split) !== undefined || isNamed()) return { folder: resolve(folder), split }
   throw noSplit(folder, split)
 }
 
@@ -89,7 +96,11 @@ export function prefixOf(split: string | undefined): string {
 
 /** The error for a folder without the split. */
 export function noSplit(folder: string, split: string): DscError {
-  return new DscError('COPY_NOT_FOUND', `${folder} has no folder named ${split}`, { hint: `ls ${folder}` })
+  return new DscError(
+    'COPY_NOT_FOUND',
+    `${folder} has neither a folder nor files named for the split ${split}`,
+    { hint: `ls ${folder}` },
+  )
 }
 
 /** Whether a target is a path, not a name. */

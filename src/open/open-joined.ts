@@ -19,7 +19,7 @@ export interface JoinedSamples {
 export interface ReadingOptions {
   /** The folder to read in each of them; undefined: all of it. */
   readonly split: string | undefined
-  readonly index: (folder: string, copy?: Copy) => Promise<SampleFolder>
+  readonly index: (folder: string, copy?: Copy, reading?: undefined, split?: string) => Promise<SampleFolder>
 }
 
 /** Leases every target when it is found; if one fails, releases those before it. */
@@ -38,7 +38,7 @@ export async function openJoined(
         throw new DscError('USAGE', `two of the datasets are named ${name}`, {
           hint: 'folders whose last parts differ',
         })
-      parts.push({ name, folder: await index(dataset.folder, dataset.copy) })
+      parts.push({ name, folder: await index(dataset.folder, dataset.copy, undefined, dataset.split) })
     }
     const names = new Map(parts.map((part, i) => [targets[i]!, part.name]))
     return { folder: joinSamples(parts), names, release: () => closers.close() }

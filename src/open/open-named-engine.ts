@@ -19,7 +19,7 @@ import { openJoined } from './open-joined.js'
 import { readStorageTls } from './storage-tls.js'
 
 /** Lists the samples of a folder, possibly of a copy. */
-type Index = (folder: string, copy?: Copy, reading?: RowsReading) => Promise<SampleFolder>
+type Index = (folder: string, copy?: Copy, reading?: RowsReading, split?: string) => Promise<SampleFolder>
 
 /** Opens the engine over a local folder, stripes on several nodes, or storage nodes: the only entry point. */
 export async function openNamedEngine(
@@ -64,7 +64,8 @@ async function findSupply(
   const { indexFolder } = await import('./index-folder.js')
   const { format, dialect, onDamage, columns } = request
   const asked = { cacheFolder, extensions, format, dialect, onDamage, columns }
-  const index: Index = (folder, copy, read) => indexFolder(context, folder, { ...asked, reading: read, copy })
+  const index: Index = (folder, copy, read, named) =>
+    indexFolder(context, folder, { ...asked, split: named, reading: read, copy })
   if (from) return findNodes(context, { ...request, from }, index)
   if (mix) {
     if (target !== undefined)
@@ -78,7 +79,10 @@ async function findSupply(
   const { findStripedSupply } = await import('./find-striped-supply.js')
   const striped = await findStripedSupply(context, { target, split, extensions, format, cacheFolder })
   return (
-    striped ?? leaseFolder(context, { ...request, target }, (folder, copy) => index(folder, copy, reading))
+    striped ??
+    leaseFolder(context, { ...request, target }, (folder, copy, _, named) =>
+      index(folder, copy, reading, named),
+    )
   )
 }
 
@@ -88,20 +92,25 @@ async function leaseFolder(
   index: Index,
 ): Promise<LeasedSupply> {
   const { target, split, start = 'arriving' } = request
-  const [{ folderSupply, groupSupply }, { digestListing }] = await Promise.all([
+  const [{ folderSupply, groupSupply }, { digestListing }, { explainFound }] = await Promise.all([
     import('../feed/sources/folder-supply.js'),
     import('../samples/listed-samples.js'),
+    import('../samples/index-samples.js'),
   ])
   const mayArrive = start !== 'staged' && !/^[./]/.test(target) && !isDirectory(target)
   const preparing = mayArrive ? await beginPreparing(context, target, { isReadWhileComing: true }) : undefined
   const arriving = preparing && (await findArriving(context, request, preparing))
   if (arriving) return arriving
   return openOrClose(async (closers) => {
-    const { folder, copy, release } = await (preparing
-      ? toFolder(context, preparing, split)
-      : openDatasetFolder(context, target, split))
+    const {
+      folder,
+      copy,
+      split: named,
+      release,
+    } = await (preparing ? toFolder(context, preparing, split) : openDatasetFolder(context, target, split))
     closers.add(release)
-    const listed = await index(folder, copy)
+    const listed = await index(folder, copy, undefined, named)
+    context.report.note(explainFound(listed))
     const version = copy?.version ?? null
     const listing = version === null ? undefined : digestListing(listed.table, version)
     const supplyOf = listed.groups ? groupSupply : folderSupply

@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import picomatch from 'picomatch'
 import { DscError } from '../failure/dsc-error.js'
+import { formatCount } from '../model/format-count.js'
 import type { FormatName } from '../model/sample-formats.js'
 import { isRefused } from '../platform/disk-failure.js'
-import { fromText, toText } from './byte-path.js'
+import { type BytePath, fromText, toText } from './byte-path.js'
+import { readCardSplit } from './card-splits.js'
 import type { FormatIndexOptions, SharedIndex } from './formats/format.js'
 import { FORMATS, RECOGNITIONS } from './formats/formats.js'
 import { keepTable, readKeptNotes, readKeptTable } from './kept-tables.js'
 import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
 import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from './plan/sample-files.js'
+import { findNamedSplits, isOfSplit } from './plan/split-files.js'
 import type { RowGroups } from './rows/row-groups.js'
 import { openSampleTable, type SampleTable } from './sample-table.js'
 
@@ -18,6 +22,7 @@ export interface SampleFolder {
   /** Base of the table's file paths: an absolute path without symbolic links. */
   readonly root: string
   readonly table: SampleTable
+  readonly format: FormatName
   /** Whether the table came from the cache instead of being made. */
   readonly isCached: boolean
   /** Content of the folder that is not fed. */
@@ -38,6 +43,8 @@ export interface IndexOptions {
   readonly cacheFolder: string | undefined
   /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
   readonly extensions?: readonly string[] | undefined
+  /** Only files of this split, by their names or by the card; undefined: all. */
+  readonly split?: string | undefined
   /** How samples lie in the files. Default: the format of most bytes of the folder. */
   readonly format?: FormatName | undefined
   /** Default 'follow'. */
@@ -74,7 +81,7 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
 async function index(folder: string, options: IndexOptions): Promise<SampleFolder> {
   const listedRoot = findRoot(folder)
   const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow')
-  const chosen = chooseFiles(folder, listed, options)
+  const chosen = chooseFiles(folder, ofSplit(listedRoot, listed, options.split), options)
   const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
   const { cacheFolder, onDamage = 'raise', dialect, rows, shared, onProgress } = options
   const format = FORMATS[chosen.format]
@@ -88,7 +95,7 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
     const cached = readKeptTable(cachePath)
     if (cached) {
       const leftOut = [...told, ...readKeptNotes(cachePath)]
-      return { root, table: openSampleTable(cached), isCached: true, leftOut }
+      return { root, table: openSampleTable(cached), format: chosen.format, isCached: true, leftOut }
     }
   }
   const sharedStamp = isKept && shared && sharedStampOf(kept)
@@ -96,7 +103,7 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
     const table = openFitting(await shared.find(sharedStamp), files)
     if (table) {
       keepTable(cachePath!, table)
-      return { root, table, isCached: true, leftOut: told }
+      return { root, table, format: chosen.format, isCached: true, leftOut: told }
     }
   }
   const ownIndex = format.hasOwnIndex && !options.isRefreshed ? shared : undefined
@@ -118,7 +125,8 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table, passedOver)
   if (sharedStamp && damaged.length === 0) shared.keep(sharedStamp, table)
   const allLeftOut = [...told, ...passedOver, ...damaged]
-  return { root: tableRoot, table, isCached: isMadeBefore, leftOut: allLeftOut, groups }
+  const { format: name } = chosen
+  return { root: tableRoot, table, format: name, isCached: isMadeBefore, leftOut: allLeftOut, groups }
 }
 
 /** Explains a denied read in the folder. A failure elsewhere, such as writing an index, is not its owner's concern. */
@@ -152,6 +160,34 @@ function findRoot(folder: string): string {
   }
 }
 
+/** Compiles globs on the paths of files, which are bytes. */
+function matchGlobs(globs: readonly string[]): (path: BytePath) => boolean {
+  const matchers = globs.map((glob) =>
+    picomatch(glob.replace(/^\.\//, ''), { dot: true, nonegate: true, basename: !glob.includes('/') }),
+  )
+  return (path) => matchers.some((isMatch) => isMatch(toText(path)))
+}
+
+/** The files of a split: as the card of the dataset says, or as their names do. Throws COPY_NOT_FOUND without any. */
+function ofSplit(
+  folder: string,
+  files: readonly ListedFile[],
+  split: string | undefined,
+): readonly ListedFile[] {
+  if (split === undefined) return files
+  const globs = readCardSplit(folder, split)
+  const isOne = globs ? matchGlobs(globs) : (path: BytePath) => isOfSplit(toText(path), split)
+  const found = files.filter(({ path }) => isOne(path))
+  if (found.length > 0) return found
+  throw new DscError(
+    'COPY_NOT_FOUND',
+    `${folder} has neither a folder nor files named for the split ${split}`,
+    {
+      hint: `ls ${folder}`,
+    },
+  )
+}
+
 /** The files that each format reads, for people. */
 const FORMAT_FILES: Readonly<Record<FormatName, string>> = {
   files: 'files of any name',
@@ -170,11 +206,13 @@ export function chooseFiles<File extends FolderFile>(
   files: readonly File[],
   { extensions, format }: Pick<IndexOptions, 'extensions' | 'format'>,
 ): SampleFiles<File> {
-  const isWanted = ({ path }: File) => !extensions || extensions.some((each) => path.endsWith(`.${each}`))
+  const rules = extensions?.map((each) => (/[*?[{/]/.test(each) ? matchGlobs([each]) : `.${each}`))
+  const isWanted = ({ path }: File) =>
+    !rules || rules.some((rule) => (typeof rule === 'string' ? path.endsWith(rule) : rule(path)))
   const chosen = planSampleFiles(files.filter(isWanted), { formats: RECOGNITIONS, format, folder })
   if (chosen.files.length > 0) return chosen
   if (extensions)
-    throw new DscError('SOURCE_EMPTY', `${folder} holds no files that end in .${extensions.join(' or .')}`, {
+    throw new DscError('SOURCE_EMPTY', `${folder} holds no files of ${extensions.join(' or ')}`, {
       hint: 'other extensions in --only, or none for all files',
     })
   if (format !== undefined && files.length > 0) {
@@ -229,6 +267,12 @@ function openFitting(bytes: Uint8Array | undefined, files: readonly FolderFile[]
   }
 }
 
+/** Describes what a folder was taken for: `dsc: 1,024 samples in 3 files (Parquet files)`. */
+export function explainFound({ table, format }: Pick<SampleFolder, 'table' | 'format'>): string {
+  const samples = formatCount(table.count, 'sample')
+  return `dsc: ${samples} in ${formatCount(table.fileCount, 'file')} (${RECOGNITIONS[format].title})`
+}
+
 /** Describes the parts of a folder that are not fed; undefined if everything is. */
 export function explainLeftOut(leftOut: readonly LeftOut[]): string | undefined {
   if (leftOut.length === 0) return undefined
@@ -236,3 +280,14 @@ export function explainLeftOut(leftOut: readonly LeftOut[]): string | undefined 
   const more = leftOut.length > some.length ? ', …' : ''
   return `dsc: ${leftOut.length} not fed: ${some.join(', ')}${more}`
 }
+
+/** Warns of files whose names tell splits apart, if all are fed as one; undefined if they are not. */
+export function explainSplits({ table }: Pick<SampleFolder, 'table'>): string | undefined {
+  const names = Array.from({ length: table.fileCount }, (_, file) => table.fileName(file))
+  const splits = table.fileCount > LISTED_FILES ? [] : findNamedSplits(names)
+  if (splits.length === 0) return undefined
+  return `dsc: the splits ${splits.join(', ')} are fed as one: --split ${splits.includes('train') ? 'train' : splits[0]} feeds one of them`
+}
+
+/** In a folder of more files, each is a sample, and its name need not be the name of a split. */
+const LISTED_FILES = 100_000

@@ -40,10 +40,11 @@ export function feedIndexCommand(context: CliContext): Command {
       '\nExamples:\n  dsc feed index flowers\n  dsc feed index /data/lines --as jsonl --json',
     )
     .action(async (target: string, options: IndexCommandOptions) => {
-      const { folder, copy, release } = await openDatasetFolder(context, target, options.split)
+      const { folder, copy, split, release } = await openDatasetFolder(context, target, options.split)
       const startedMs = performance.now()
       const { table, root, isCached, leftOut } = await closeAfter(
         indexFolder(context, folder, {
+          split,
           isRefreshed: options.refresh ?? false,
           extensions: options.only,
           format: options.as,

@@ -77,6 +77,7 @@ export function feedPlanCommand(context: CliContext): Command {
       const dataset = await openReadyFolder(context, target, options.split)
       const listed = await closeAfter(
         indexFolder(context, dataset.folder, {
+          split: dataset.split,
           isRefreshed: options.refresh ?? false,
           extensions: options.only,
           format: options.as,

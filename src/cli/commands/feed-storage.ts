@@ -92,8 +92,8 @@ async function openServed(
   reading: ReadingOptions,
 ): Promise<Pick<JoinedSamples, 'folder' | 'release'>> {
   if (targets.length > 1) return openJoined(context, targets, reading)
-  const { folder, copy, release } = await openDatasetFolder(context, targets[0]!, reading.split)
-  return { folder: await reading.index(folder, copy), release }
+  const { folder, copy, split, release } = await openDatasetFolder(context, targets[0]!, reading.split)
+  return { folder: await reading.index(folder, copy, undefined, split), release }
 }
 
 function parseStripe(text: string): { index: number; count: number } {

@@ -53,6 +53,17 @@ const OTHER_KINDS = [
 /** Files that programs leave in folders beside the data. */
 const LITTER = /(^|\/)(\.[^/]*(\/.*)?|Thumbs\.db|desktop\.ini|__MACOSX\/.*)$/i
 
+/** Files about the data, and what Spark, Hive and Delta put beside tables: samples only where nothing else is. */
+const CARDS =
+  /(^|\/)(_[^/]*(\/.*)?|(readme|license|licence|citation|changelog|notice|datasheet)(\.[^/]*)?|dataset_infos?\.json|state\.json)$/i
+
+/** Formats that hold many samples in files made for that. */
+const CONTAINERS: readonly FormatName[] = ['shards', 'parquet', 'mds', 'litdata']
+/** Files as a hub names those of its datasets, apart from descriptions of images. */
+const HUB_DATA = /^(data\/)?(train|test|val|valid|validation|dev|eval)([-_.][^/]*)?$/i
+/** So many times as many other files, with most of the bytes, are the samples, and a table beside them describes them. */
+const DESCRIBED_FILES = 10
+
 /** How to choose the files of a folder. */
 interface FileChoice {
   /** All formats; earlier ones win. */
@@ -64,16 +75,20 @@ interface FileChoice {
 }
 
 /**
- * Decides by the format of most bytes of a folder. Beside files of a format, every other file is a side file; beside
- * plain files, only litter of programs is. Throws USAGE for a kind of file that holds many samples but would be fed as
- * whole files.
+ * Decides which files of a folder are samples, by their names before their sizes: files about the data never are where
+ * there is data, tables and shards win over pictures of a card, and then the format of most bytes. Beside files of a
+ * format, every other file is a side file; beside plain files, only litter of programs is. Throws USAGE for a kind of
+ * file that holds many samples but would be fed as whole files.
  */
 export function planSampleFiles<File extends FolderFile>(
   all: readonly File[],
   { formats, format: given, folder }: FileChoice,
 ): SampleFiles<File> {
-  const files = all.filter(({ path }) => !LITTER.test(path))
-  const litter = all.filter(({ path }) => LITTER.test(path)).map(({ path }) => leave(path, 'side file'))
+  const clean = all.filter(({ path }) => !LITTER.test(path))
+  const data = clean.filter(({ path }) => !CARDS.test(path))
+  const files = data.length > 0 && given !== 'files' ? data : clean
+  const kept = new Set(files)
+  const litter = all.filter((file) => !kept.has(file)).map(({ path }) => leave(path, 'side file'))
   let paths: ReadonlySet<string> | undefined // made only if a format asks, as there may be millions of files
   const hasFile = (path: string) => {
     paths ??= new Set(files.map((file) => file.path))
@@ -81,19 +96,41 @@ export function planSampleFiles<File extends FolderFile>(
   }
   const findFilesOf = (format: FormatName) =>
     files.filter(({ path }) => formats[format].holdsSamples(path, hasFile))
-  for (const format of given ? [given] : FORMAT_NAMES) {
-    if (format === 'files') continue
-    const found = findFilesOf(format)
-    if (given && found.length === 0 && formats[format].takesAnyName) return { format, files, leftOut: litter }
-    if (!given && !isMost(files, found)) continue
-    const chosen = new Set(found)
-    const reason = `beside ${formats[format].title}`
-    const beside = files.filter((file) => !chosen.has(file)).map(({ path }) => leave(path, reason))
-    return { format, files: found, leftOut: [...litter, ...beside] }
+  const chosen = given ?? chooseFormat(files, findFilesOf)
+  if (chosen !== 'files') {
+    const found = findFilesOf(chosen)
+    if (given && found.length === 0 && formats[chosen].takesAnyName)
+      return { format: chosen, files, leftOut: litter }
+    const some = new Set(found)
+    const reason = `beside ${formats[chosen].title}`
+    const beside = files.filter((file) => !some.has(file)).map(({ path }) => leave(path, reason))
+    return { format: chosen, files: found, leftOut: [...litter, ...beside] }
   }
   if (!given) refuseOthers(files, folder)
   return { format: 'files', files, leftOut: litter }
 }
+
+function chooseFormat<File extends FolderFile>(
+  files: readonly File[],
+  findFilesOf: (format: FormatName) => readonly File[],
+): FormatName {
+  const candidates: { format: FormatName; found: readonly File[] }[] = []
+  for (const format of FORMAT_NAMES) {
+    if (format === 'files') continue
+    const found = findFilesOf(format)
+    if (isMost(files, found)) return format
+    if (CONTAINERS.includes(format) || found.some(({ path }) => HUB_DATA.test(path)))
+      candidates.push({ format, found })
+  }
+  const [largest] = candidates
+    .filter(({ found }) => found.length > 0)
+    .sort((a, b) => sizeOf(b.found) - sizeOf(a.found))
+  if (!largest) return 'files'
+  const others = files.length - candidates.reduce((sum, { found }) => sum + found.length, 0)
+  return others >= DESCRIBED_FILES * largest.found.length ? 'files' : largest.format
+}
+
+const sizeOf = (files: readonly FolderFile[]) => files.reduce((sum, { size }) => sum + size, 0)
 
 function refuseOthers(files: readonly FolderFile[], folder: string): void {
   for (const [pattern, name, hint] of OTHER_KINDS) {
@@ -115,6 +152,6 @@ const leave = (path: string, reason: string): LeftOut => ({ path, reason })
 /** Whether some files have most of the bytes; if there are no bytes, whether they are all of the files. */
 function isMost(all: readonly FolderFile[], some: readonly FolderFile[]): boolean {
   if (some.length === 0) return false
-  const bytes = all.reduce((sum, { size }) => sum + size, 0)
-  return bytes === 0 ? some.length === all.length : some.reduce((sum, { size }) => sum + size, 0) * 2 > bytes
+  const bytes = sizeOf(all)
+  return bytes === 0 ? some.length === all.length : sizeOf(some) * 2 > bytes
 }

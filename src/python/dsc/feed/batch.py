@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .partitions import add_partitions
 from .table import Catalog, keep
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class Sample:
         """
         from .rows import decode_rows
 
-        return decode_rows([self.data], [self._catalog.encoding_of(self.id)], views)[0]
+        encoding = self._catalog.encoding_of(self.id)
+        row = decode_rows([self.data], [encoding], views)[0]
+        return add_partitions(row, self.name) if self._catalog.has_partitions else row
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild_sample, (self.id, bytes(self.data), self.is_padded, keep(self._catalog, [self.id])))
@@ -136,7 +139,11 @@ class Batch:
         """
         from .rows import decode_rows
 
-        return decode_rows(self.views(), self._catalog.encodings_of(self.ids), views)
+        rows = decode_rows(self.views(), self._catalog.encodings_of(self.ids), views)
+        if self._catalog.has_partitions:
+            for row, id in zip(rows, self.ids):
+                add_partitions(row, self._catalog.name_of(id))
+        return rows
 
     def array(self) -> Bytes:
         """The samples as one array, valid until the next batch is asked for.

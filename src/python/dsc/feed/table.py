@@ -10,7 +10,13 @@ HEADER_BYTES = 128  # before the columns; src/samples/table-layout.ts has the or
 
 
 class Catalog(Protocol):
-    """Facts about samples besides their bytes."""
+    """Facts about samples besides their bytes.
+
+    Attributes:
+        has_partitions: folders of files of rows may name columns (`year=2025/`).
+    """
+
+    has_partitions: bool
 
     def name_of(self, id: int) -> str:
         """The path of a sample inside the dataset, or that of its file and its number there: `train.jsonl:17`."""
@@ -54,6 +60,7 @@ class SampleTable:
         self._names = take(name_bytes, 1)
         take(path_bytes, 1)
         self._row_names = take(row_name_bytes, 1)
+        self.has_partitions = b"=" in bytes(self._row_names)
         self._encodings: list[dict[str, Any]] = json.loads(bytes(take(encoding_bytes, 1)))
 
     def name_of(self, id: int) -> str:
@@ -79,6 +86,8 @@ class KeptCatalog:
 
     def __init__(self, known: dict[int, tuple[str, dict[str, Any]]]) -> None:
         self._known = known
+        rows = (name for name, encoding in known.values() if encoding["format"] not in ("file", "member", "tar"))
+        self.has_partitions = any("=" in name for name in rows)
 
     def name_of(self, id: int) -> str:
         """The path of a sample inside the dataset."""
