@@ -248,12 +248,12 @@ const ENVIRONMENTS = {
       AWS_WEB_IDENTITY_TOKEN_FILE: '$H/token',
       AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:$P',
     },
-    files: { token: 'jwt' },
+    files: { token: 'header.claims.signature' },
   },
   'web identity of a profile': {
     env: { AWS_PROFILE: 'p', AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:$P' },
     ...{
-      files: { token: 'jwt' },
+      files: { token: 'header.claims.signature' },
       config:
         '[profile p]\nregion = eu-west-1\nrole_arn = arn:aws:iam::123456789012:role/r\nweb_identity_token_file = $H/token\n',
     },

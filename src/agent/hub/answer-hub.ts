@@ -45,6 +45,14 @@ export async function answerHub(
 ): Promise<void> {
   const { request, response } = exchange
   const { method = '' } = request
+  if (operation.kind === 'other')
+    throw method === 'GET' || method === 'HEAD'
+      ? new HubRefusal(
+          404,
+          '',
+          'of a hub, only repositories, their files, refs and commits are answered here',
+        )
+      : new HubRefusal(501, '', `repositories are read here, not written: ${method} is not answered`)
   if (!(operation.kind === 'paths' ? ['POST'] : ['GET', 'HEAD']).includes(method))
     throw new HubRefusal(405, '', `repositories are read here, not written: ${method} is not answered`)
   const snapshot = await find(operation.of)
@@ -58,6 +66,12 @@ export async function answerHub(
     }
     case 'info':
       return sendJson(response, await snapshot.look((manifest) => describe(operation.of, snapshot, manifest)))
+    case 'refs':
+      return sendJson(response, describeRefs(operation.of, commit))
+    case 'commits': {
+      const of = await snapshot.look((manifest) => describe(operation.of, snapshot, manifest))
+      return sendJson(response, [{ id: commit, title: '', message: '', authors: [], date: of.lastModified }])
+    }
     case 'tree': {
       const page = await snapshot.look((manifest) => listTree(manifest, { ...operation, copyFolder: folder }))
       if (page === undefined) throw missing(operation.folder)
@@ -113,7 +127,13 @@ function missing(path: string): HubRefusal {
   return new HubRefusal(404, 'EntryNotFound', `there is no ${path} in this copy`)
 }
 
-function describe(of: AskedRepository, { commit, folder }: HubSnapshot, manifest: Manifest): unknown {
+/** A copy knows of its repository what it was asked for. */
+function describeRefs({ revision }: AskedRepository, commit: string): unknown {
+  const branch = { name: revision, ref: `refs/heads/${revision}`, targetCommit: commit }
+  return { branches: [branch], tags: [], converts: [] }
+}
+
+function describe(of: AskedRepository, { commit, folder }: HubSnapshot, manifest: Manifest) {
   const siblings: { readonly rfilename: string }[] = []
   let modifiedAtMs = 0
   for (const entry of manifest.entriesByKey()) {

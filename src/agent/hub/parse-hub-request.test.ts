@@ -19,6 +19,14 @@ for (const [target, operation] of [
   ],
   ['/api/models/org/name/tree/main/a/b/?cursor=a%2Fb%2Fc', { ...tree, folder: 'a/b/', after: 'a/b/c' }],
   ['/api/models/org/name/paths-info/main', { kind: 'paths', of }],
+  ['/api/models/org/name/refs', { kind: 'refs', of }],
+  ['/api/models/org/name/commits/main?p=0', { kind: 'commits', of }],
+  ['/api/models/org/name/revision/HEAD', { kind: 'info', of }],
+  ['/org/name/raw/HEAD/a.txt', { kind: 'file', of, path: 'a.txt' }],
+  ['/api/spaces/org/name', { kind: 'other' }],
+  ['/api/models', { kind: 'other' }],
+  ['/api/models/a/b/c', { kind: 'other' }],
+  ['/api/models/org/name/tree', { kind: 'other' }],
   ['/org/name/resolve/main/a/b%20c.txt?download=true', { kind: 'file', of, path: 'a/b c.txt' }],
   ['/name/resolve/main/resolve', { kind: 'file', of: { ...of, repository: 'name' }, path: 'resolve' }],
   [
@@ -33,14 +41,10 @@ for (const target of [
   '',
   '/bucket/key',
   '/api',
-  '/api/spaces/org/name',
-  '/api/models',
-  '/api/models/a/b/c',
   '/org/name/resolve',
   '/org/name/resolve/main',
   '/a/b/c/resolve/main/x',
   '/%zz/name/resolve/main/x',
-  '/api/models/org/name/tree',
 ])
   test(`parseHubRequest leaves ${target || 'nothing'} to others`, () =>
     assert.equal(parseHubRequest(target), undefined))

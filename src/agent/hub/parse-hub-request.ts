@@ -19,9 +19,16 @@ export type HubOperation =
       readonly after: string | undefined
     }
   | { readonly kind: 'paths'; readonly of: AskedRepository }
+  | { readonly kind: 'refs'; readonly of: AskedRepository }
+  | { readonly kind: 'commits'; readonly of: AskedRepository }
   | { readonly kind: 'file'; readonly of: AskedRepository; readonly path: string }
+  /** A hub would answer it, and this one does not. */
+  | { readonly kind: 'other' }
 
-const VERBS = ['revision', 'tree', 'paths-info'] as const
+const VERBS = ['revision', 'tree', 'paths-info', 'refs', 'commits'] as const
+
+/** What the paths of a hub's API begin with, after `/api/`. */
+const KINDS: ReadonlySet<string> = new Set(['models', 'datasets', 'spaces'])
 
 /**
  * Parses the target of a request (`/path?query`) as one to a Hugging Face hub; undefined if it is something else.
@@ -39,24 +46,28 @@ export function parseHubRequest(target: string): HubOperation | undefined {
   if (words[0] === 'api') return parseApi(words.slice(1), parameters)
   const kind = words[0] === 'datasets' ? 'datasets' : 'models'
   const rest = kind === 'datasets' ? words.slice(1) : words
-  const at = [1, 2].find((place) => rest[place] === 'resolve')
+  const at = [1, 2].find((place) => rest[place] === 'resolve' || (place === 2 && rest[place] === 'raw'))
   if (at === undefined || rest.length < at + 3) return undefined
-  const of = { kind, repository: rest.slice(0, at).join('/'), revision: rest[at + 1]! } as const
+  const of = { kind, repository: rest.slice(0, at).join('/'), revision: nameRevision(rest[at + 1]!) } as const
   return { kind: 'file', of, path: rest.slice(at + 2).join('/') }
 }
 
 function parseApi(words: readonly string[], parameters: URLSearchParams): HubOperation | undefined {
   const [kind, ...rest] = words
-  if (kind !== 'models' && kind !== 'datasets') return undefined
+  if (kind === undefined || !KINDS.has(kind)) return undefined
+  if (kind !== 'models' && kind !== 'datasets') return { kind: 'other' }
   const at = [1, 2].find((place) => (VERBS as readonly (string | undefined)[]).includes(rest[place]))
   const repository = rest.slice(0, at).join('/')
-  if (repository === '' || rest.length < 1) return undefined
-  if (at === undefined)
-    return rest.length > 2 ? undefined : { kind: 'info', of: { kind, repository, revision: 'main' } }
+  if (repository === '' || rest.length < 1) return { kind: 'other' }
+  const main = { kind, repository, revision: 'main' } as const
+  if (at === undefined) return rest.length > 2 ? { kind: 'other' } : { kind: 'info', of: main }
+  if (rest[at] === 'refs') return { kind: 'refs', of: main }
   const revision = rest[at + 1]
-  if (!revision) return undefined
-  const of: AskedRepository = { kind, repository, revision }
-  switch (rest[at] as (typeof VERBS)[number]) {
+  if (!revision) return { kind: 'other' }
+  const of: AskedRepository = { kind, repository, revision: nameRevision(revision) }
+  switch (rest[at] as Exclude<(typeof VERBS)[number], 'refs'>) {
+    case 'commits':
+      return { kind: 'commits', of }
     case 'revision':
       return { kind: 'info', of }
     case 'paths-info':
@@ -75,4 +86,9 @@ function parseApi(words: readonly string[], parameters: URLSearchParams): HubOpe
       }
     }
   }
+}
+
+/** Git's name for the commit that is checked out: of a hub, that of the main branch. */
+function nameRevision(revision: string): string {
+  return revision === 'HEAD' ? 'main' : revision
 }
