@@ -9,7 +9,12 @@ cc -static -Os -s "$here/pause.c" -o "$W/make/pause/pause"
 python3 "$here/make-image.py" "$W/img/pause.tar" docker.io/local/pause:1 "$W/make/pause" entrypoint=/pause user=65535:65535
 (cd "$CHECKOUT" && nice -n 15 node scripts/package/package.mjs executable --output "$W/make/dist")
 R="$W/make/root"
-[ -d "$R/usr/bin" ] || nice -n 15 debootstrap --variant=minbase bookworm "$R" >"$W/make/debootstrap.log"
+[ -e "$W/make/base.done" ] || {
+  rm -rf "$W/make/base"
+  nice -n 15 debootstrap --variant=minbase bookworm "$W/make/base" >"$W/make/debootstrap.log"
+  touch "$W/make/base.done"
+}
+rm -rf "$R" && cp -a "$W/make/base" "$R"
 install -m 755 "$W/make/dist/dsc-linux-x64" "$R/usr/bin/dsc"
 chroot "$R" env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root sh -ec "$(sed -n '/^RUN /,/[^\\]$/p' "$CHECKOUT/scripts/container/Dockerfile" | sed '1s/^RUN //')"
 rm -rf "$R"/var/cache/apt/archives/*.deb "$R"/var/lib/apt/lists/*

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
+import { openExampleCache } from '../testing/example-cache.js'
 import { EXAMPLE_PROCESS, exampleCopy, NOW_MS } from '../testing/example-copies.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { sweep } from './watch-node.js'
+import { PodSightings } from './pod-sightings.js'
+import { renewLeases, sweep } from './watch-node.js'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -66,4 +68,33 @@ test('a silent node and its copies are forgotten after the configured time and n
     copies: ['here'],
   })
   assert.deepEqual(notes, ['forgot node lost with 1 copy: silent for 30 days'])
+})
+
+test('a pod keeps its lease beyond its time while it runs, and loses it within a minute after', async (context) => {
+  let nowMs = Date.now()
+  const { cache, makeDataset, prepare } = await openExampleCache(context, { nowMs: () => nowMs })
+  const { copy } = await prepare(makeDataset('flowers'))
+  await cache.record.releaseUses({}, nowMs)
+  const lease = (uid: string, expiresAtMs: number | null) =>
+    cache.record.leaseCopy(
+      {
+        copyId: copy.copyId,
+        purpose: 'use',
+        lease: { task: uid, holder: { kind: 'pod', uid }, expiresAtMs },
+      },
+      nowMs,
+    )
+  await lease('init', nowMs + 60_000)
+  await lease('volume', null)
+  let running: ReadonlySet<string> = new Set(['init', 'volume'])
+  const pods = new PodSightings({ nowMs, listRunning: () => running, listMounted: () => undefined })
+  const look = async () => {
+    nowMs += 30_000
+    await renewLeases(cache, { pods })
+    return (await cache.record.listLeases({})).map(({ task }) => task).toSorted()
+  }
+  for (let time = 0; time < 4; time++) assert.deepEqual(await look(), ['init', 'volume'])
+  running = new Set(['volume'])
+  assert.deepEqual(await look(), ['init', 'volume'])
+  assert.deepEqual(await look(), ['volume'])
 })
