@@ -93,3 +93,8 @@ test('planUnits tries units of 1 to 16 neighboring blocks and one of all, never 
   const fewer = ['every block', '2 blocks', '3 blocks', '4 blocks', '6 blocks', '8 blocks', '12 blocks']
   assert.deepEqual(tried(20), [...fewer, '16 blocks', 'one unit'])
 })
+
+test('planUnits gathers parameters one or two units ahead: more would hold more memory than it hides', () => {
+  const ahead = plan(3, 1000, link(1000, 1e-4)).alternatives.map(({ prefetch }) => prefetch)
+  assert.deepEqual([...new Set(ahead)], [1, 2])
+})
