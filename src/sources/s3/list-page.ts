@@ -19,6 +19,8 @@ export interface PageQuestion {
   readonly continuation?: string | undefined
   /** Only keys after this one, for version 1 of the listing. */
   readonly marker?: string | undefined
+  /** Looks for the one object that has the name of the prefix without its final slash; its key is then empty. */
+  readonly isOfObject?: boolean | undefined
   /** Groups keys that contain this after `below` into folders. */
   readonly delimiter?: string | undefined
 }
@@ -78,7 +80,7 @@ export class PageLister {
     const region = answer.headers['x-amz-bucket-region'] ?? readErrorRegion(answer)
     const mayBeElsewhere = answer.status === 301 || answer.status === 307 || answer.status === 400
     if (!mayBeElsewhere || region === undefined || region === location.region)
-      return readPage(answer, location)
+      return readPage(answer, { ...location, prefix: prefixOf(question, location.prefix) })
     if (this.#connection === current) {
       this.#connection = connect(this.#open, region)
       connection.pool.close()
@@ -137,8 +139,13 @@ async function send(
   }
 }
 
+function prefixOf({ isOfObject }: PageQuestion, folder: string): string {
+  return isOfObject ? folder.slice(0, -1) : folder
+}
+
 /** Sorted by name, as the signature requires. */
-function formatQuery(question: PageQuestion, prefix: string): string {
+function formatQuery(question: PageQuestion, folder: string): string {
+  const prefix = prefixOf(question, folder)
   const { below = '', startAfter, continuation, marker, delimiter } = question
   const values: [string, string | undefined][] = [
     ['continuation-token', continuation],

@@ -1,3 +1,4 @@
+import { isDscError } from '../../failure/dsc-error.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { Headers } from '../../http/answer-listener.js'
 import type { HttpProxy } from '../../http/find-proxy.js'
@@ -64,6 +65,7 @@ export class S3Fetcher implements Fetcher {
   readonly #signer: Signer
   readonly #dialect: AnswerDialect
   #rangesIgnored: boolean | undefined
+  #isSingle = false
 
   constructor(
     location: S3Location,
@@ -165,10 +167,27 @@ export class S3Fetcher implements Fetcher {
     return { bytes, isOther: etag !== null && request.etag !== null && etag !== request.etag }
   }
 
+  /** Where the source is one object, its key has the object's own name, which the prefix ends in already. */
   async #send(request: S3Request): Promise<Headers> {
-    const { method, key, query, amzHeaders, plainHeaders, answerTo } = request
-    const { basePath, prefix, bucket, host, origin, requesterPays, proxy } = this.#location
-    const path = basePath + encodeKey(prefix + key)
+    const { prefix } = this.#location
+    const whole = prefix + request.key
+    if (request.key !== nameOfObject(prefix)) return this.#sendTo(whole, request)
+    const single = prefix.slice(0, -1)
+    if (this.#isSingle) return this.#sendTo(single, request)
+    try {
+      return await this.#sendTo(whole, request)
+    } catch (error) {
+      if (!isDscError(error, 'SOURCE_NOT_FOUND')) throw error
+      const headers = await this.#sendTo(single, request)
+      this.#isSingle = true
+      return headers
+    }
+  }
+
+  async #sendTo(objectKey: string, request: S3Request): Promise<Headers> {
+    const { method, query, amzHeaders, plainHeaders, answerTo } = request
+    const { basePath, bucket, host, origin, requesterPays, proxy } = this.#location
+    const path = basePath + encodeKey(objectKey)
     if (requesterPays) amzHeaders['x-amz-request-payer'] = 'requester'
     const pending = this.#getCredentials()
     const credentials = pending instanceof Promise ? await pending : pending
@@ -176,7 +195,7 @@ export class S3Fetcher implements Fetcher {
       ? this.#signer.sign({ method, path, query, host, headers: amzHeaders }, credentials, Date.now())
       : { ...amzHeaders, host }
     return new Promise((resolve, reject) => {
-      const what = `s3://${bucket}/${prefix}${key}`
+      const what = `s3://${bucket}/${objectKey}`
       const handler = new AnswerHandler(
         { ...answerTo, dialect: this.#dialect, what, origin, proxy: proxy?.url },
         resolve,
@@ -195,6 +214,11 @@ export class S3Fetcher implements Fetcher {
       )
     })
   }
+}
+
+/** The name of the object that a prefix would be without its final slash. */
+export function nameOfObject(prefix: string): string {
+  return prefix.slice(prefix.lastIndexOf('/', prefix.length - 2) + 1, -1)
 }
 
 function speakS3(bucket: string): AnswerDialect {

@@ -4,12 +4,12 @@ import type { Dataset } from '../../model/dataset.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { giveHome } from '../../platform/this-user.js'
 import { readCertificates } from '../read-certificates.js'
-import type { Source } from '../source.js'
+import type { ListedObject, ListOptions, Source } from '../source.js'
 import { readAwsSettings } from './aws-settings.js'
 import { listObjects } from './list-objects.js'
 import { PageLister, type S3Access } from './list-page.js'
 import { findPlainTarget } from './plain-target.js'
-import { S3Fetcher } from './s3-fetcher.js'
+import { nameOfObject, S3Fetcher } from './s3-fetcher.js'
 import type { S3Target } from './s3-target.js'
 import type { SdkTarget } from './sdk-target.js'
 
@@ -76,14 +76,22 @@ export function openS3Source(dataset: Dataset): Source {
   const lister = new PageLister(find)
   return {
     url: what,
-    list: (options) =>
-      listObjects({
+    async *list(options) {
+      let isEmpty = true
+      for await (const page of listObjects({
         ...options,
         // Directory buckets list in no order, and only from the beginning.
         isSequential: options.isSequential === true || DIRECTORY_BUCKET.test(bucket),
         listPage: (...asked) => lister.listPage(...asked),
         url: what,
-      }),
+      })) {
+        isEmpty &&= page.length === 0
+        yield page
+      }
+      if (!isEmpty || prefix === '') return
+      const single = await findObject(lister, options)
+      if (single) yield [{ ...single, key: nameOfObject(prefix) }]
+    },
     async openFetcher({ connections }) {
       const { location, getCredentials } = await find()
       return new S3Fetcher(location, getCredentials, connections)
@@ -99,6 +107,13 @@ export function openS3Source(dataset: Dataset): Source {
       access = undefined
     },
   }
+}
+
+/** The object that the source names instead of a folder. */
+async function findObject(lister: PageLister, options: ListOptions): Promise<ListedObject | undefined> {
+  const { signal = new AbortController().signal, stallTimeoutMs, onRetry } = options
+  const { objects } = await lister.listPage({ isOfObject: true }, { signal, stallTimeoutMs, onRetry })
+  return objects.find(({ key }) => key === '')
 }
 
 /**
