@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeCluster } from '../testing/cluster.js'
 import { makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
-import { DSC } from '../testing/dsc-processes.js'
 import { SLURM_NODE, startSlurm, whyNoSlurm } from '../testing/slurm-cluster.js'
 import { waitFor } from '../testing/world.js'
 
@@ -22,7 +21,7 @@ test('Slurm jobs prefer nodes by name, say in a sentence what they use, are told
   const folder = join(directory, 'slurm')
   await mkdir(folder)
   const exports = Object.entries(STORE_ENVIRONMENT).map(([name, value]) => `export ${name}=${value}`)
-  const settings = `DSC="${DSC.join(' ')}"\nexport DSC_CONFIG=${node!.configPath}\n${exports.join('\n')}\nDSC_DEADLINE=300\nDSC_FEATURES=yes\n`
+  const settings = `export DSC_CONFIG=${node!.configPath}\n${exports.join('\n')}\nDSC_DEADLINE=300\nDSC_FEATURES=yes\n`
   const slurm = await startSlurm(context, folder, settings)
   Object.assign(environment, slurm.environment) // for the sinfo of dsc hint
   const ended = (job: string, state: string) =>

@@ -27,7 +27,7 @@ test('Slurm jobs find their datasets prepared, start without them when the store
   await mkdir(directory)
   const exports = Object.entries(STORE_ENVIRONMENT).map(([name, value]) => `export ${name}=${value}`)
   const dsc = DSC_IN_SHELL
-  const settings = `DSC="${dsc}"\nexport DSC_CONFIG=${node!.configPath}\n${exports.join('\n')}\nDSC_DEADLINE=5\n`
+  const settings = `export DSC_CONFIG=${node!.configPath}\n${exports.join('\n')}\nDSC_DEADLINE=15\n`
   const slurm = await startSlurm(context, directory, settings)
   const leases = async (): Promise<readonly { task: string; purpose: string; dataset: string }[]> =>
     JSON.parse((await node!.dsc('status', '--json')).stdout).leases

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { DSC_IN_SHELL } from './dsc-processes.js'
 import { findFreePort } from './free-port.js'
 import { needs, needsRoot } from './needs.js'
 
@@ -37,7 +38,10 @@ export const whyNoSlurm: string | false =
 /** Slurm's name for this machine. */
 export const SLURM_NODE = hostname().split('.')[0]!
 
-/** Starts Slurm in `directory`, with one node without features. `settings` are shell settings for prolog and epilog. */
+/**
+ * Starts Slurm in `directory`, with one node without features. `settings` are shell settings for prolog and epilog,
+ * besides DSC.
+ */
 export async function startSlurm(
   context: Pick<TestContext, 'after'>,
   directory: string,
@@ -50,7 +54,10 @@ export async function startSlurm(
     await copyFile(join(SCRIPTS, name), join(directory, 'scripts', name))
     await chmod(join(directory, 'scripts', name), 0o755)
   }
-  await writeFile(join(directory, 'scripts/settings'), settings)
+  // The scripts split DSC at spaces, as an admin may give options; the path of a checkout may have some, this one has none.
+  const dsc = join(directory, 'dsc')
+  await writeFile(dsc, `#!/bin/sh\nexec ${DSC_IN_SHELL} "$@"\n`, { mode: 0o755 })
+  await writeFile(join(directory, 'scripts/settings'), `DSC=${dsc}\n${settings}`)
   const socket = join(directory, 'munge/socket')
   const [controlPort, nodePort] = [await findFreePort(), await findFreePort()]
   const host = SLURM_NODE
