@@ -1,12 +1,15 @@
 """Rows of MDS and LitData: what a feed gives is what the formats' own libraries were given."""
 
 import importlib.util
+import struct
 import sys
 
 import numpy
 import pytest
 from feed_rows_test import read_rows
 from feed_support import ROOT
+
+from dsc.feed.litdata_nested import read_nested
 
 FIXTURES = ROOT / "fixtures" / "formats"
 
@@ -63,3 +66,32 @@ def test_what_webdataset_writes_is_fed_as_rows_too(dataset):
             writer.write({"__key__": f"{i:03}", "txt": f"text {i}", "cls": i})
     rows = read_rows(folder, copy=True)
     assert {name: bytes(row["txt"]) for name, row in rows.items()} == {f"{i:03}": b"text %d" % i for i in range(20)}
+
+
+NESTED = [
+    [1, 2, 3],
+    [],
+    [0.5, -1.0],
+    [True, False],
+    ["a", "Blüte"],
+    [1, "mixed", None],
+    {"a": [1], "b": {"c": None, "d": 2.5, "e": True}},
+    [{"role": "user", "n": 1, "x": None, "f": 0.5, "b": False}, {"role": "bot", "n": 2, "x": "y", "f": 1.5, "b": True}],
+    [2**70],
+]
+
+
+def test_lists_and_dicts_of_litdata_are_values():
+    serializers = pytest.importorskip("litdata.streaming.serializers")
+    for value in NESTED:
+        data = serializers._nested_dumps(value)
+        assert read_nested(bytes(data)) == value
+        for end in range(1, len(data)):
+            with pytest.raises((ValueError, struct.error, IndexError)):
+                read_nested(bytes(data[:end]))
+    assert read_nested(b"[1, 2]") == [1, 2]
+
+
+def test_numbers_of_tokens_come_back_without_litdata():
+    data = bytes([2]) + struct.pack("<I3q", 3, 5, -6, 7)
+    assert read_nested(data) == [5, -6, 7]

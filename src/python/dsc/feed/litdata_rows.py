@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .litdata_nested import read_nested
+
 _NUMPY = [
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128", "bool"),
@@ -77,8 +79,8 @@ def _decode(kind: str, data: memoryview) -> Any:
         return struct.unpack("<q", data)[0]
     if name == "float":
         return struct.unpack("<d", data)[0]
-    if name == "json" and data and data[0] > 0x20:  # other first bytes are tags of LitData's own
-        return json.loads(bytes(data))
+    if name == "json" and data:
+        return read_nested(bytes(data))
     if name in ("numpy", "no_header_numpy"):
         return _numpy(data, config)
     if name in ("tensor", "no_header_tensor"):
