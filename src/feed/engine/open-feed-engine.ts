@@ -30,7 +30,7 @@ export function openFeedEngine(
   const held = findHeldFiles(supply, settings)
   const arenaFile = openArenaFile(
     arenaFolder,
-    held ? 0 : (settings.memoryBytes ?? planArenaBytes(freeBytesOf(arenaFolder))),
+    held ? 0 : (settings.memoryBytes ?? planArenaBytes(freeBytesOf(arenaFolder), supply.table.totalBytes)),
   )
   const pool = readers.begin({
     arenaFd: arenaFile.fd,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DEFAULT_MEMORY_BYTES, planArenaBudget, planArenaBytes, planDepth, planKeep } from './arena-budget.js'
+import { planArenaBudget, planArenaBytes, planDepth, planKeep } from './arena-budget.js'
 
 const base = {
   sampleBytes: 4096,
@@ -69,12 +69,20 @@ for (const { name, batchMib, memoryMib, clients, keep } of [
   })
 }
 
-for (const { name, freeBytes, bytes } of [
-  { name: 'the default where it fits', freeBytes: DEFAULT_MEMORY_BYTES, bytes: DEFAULT_MEMORY_BYTES },
-  { name: "most of Docker's 64 MiB", freeBytes: 64 * 2 ** 20, bytes: 14_745 * 4096 },
-]) {
-  test(`without a size an arena takes ${name}`, () => assert.equal(planArenaBytes(freeBytes), bytes))
-}
+for (const { name, freeBytes, datasetBytes, bytes } of [
+  { name: 'the default where twice as much is free', freeBytes: 2 ** 29, datasetBytes: 600, bytes: 2 ** 28 },
+  { name: "half of Docker's 64 MiB", freeBytes: 2 ** 26, datasetBytes: 2 ** 40, bytes: 2 ** 25 },
+  { name: 'what a small dataset needs', freeBytes: 2 ** 26, datasetBytes: 600, bytes: 2 ** 23 },
+  {
+    name: 'four times a larger dataset',
+    freeBytes: 2 ** 28,
+    datasetBytes: 2 ** 24 + 1,
+    bytes: 2 ** 26 + 4096,
+  },
+])
+  test(`without a size an arena takes ${name}`, () => {
+    assert.equal(planArenaBytes(freeBytes, datasetBytes), bytes)
+  })
 
 test('planArenaBudget takes more ranks than a function takes arguments', () => {
   const ranks = Array.from({ length: 1_000_000 }, () => ({ batchSize: 1, leases: 1 }))

@@ -167,11 +167,19 @@ export function planPrefetchRoom(use: ArenaUse): number {
 /** Default memory of a feed, if it fits, in bytes. */
 export const DEFAULT_MEMORY_BYTES = 256 * 2 ** 20
 
-/** Share of the free bytes to use, so that others find some. */
-const SHARE_OF_FREE = 0.9
+/** Share of the free bytes to use: torch's workers pass their batches through the same file system. */
+const SHARE_OF_FREE = 0.5
+/** Room for a small dataset: for its samples on their way, in the epoch that runs and for the next one. */
+const TIMES_DATASET = 4
+const LEAST_BYTES = 8 * 2 ** 20
 
-/** Default size of an arena on a file system with `freeBytes`, in bytes. */
-export function planArenaBytes(freeBytes: number): number {
-  if (freeBytes >= DEFAULT_MEMORY_BYTES) return DEFAULT_MEMORY_BYTES
-  return Math.floor((freeBytes * SHARE_OF_FREE) / 4096) * 4096
+/**
+ * Default size of an arena on a file system with `freeBytes`, in bytes. Where the default does not fit with as much
+ * beside it, as in Docker's 64 MiB, it is no larger than a dataset of `datasetBytes` needs.
+ */
+export function planArenaBytes(freeBytes: number, datasetBytes: number): number {
+  const share = Math.floor((freeBytes * SHARE_OF_FREE) / 4096) * 4096
+  if (share >= DEFAULT_MEMORY_BYTES) return DEFAULT_MEMORY_BYTES
+  const needed = Math.max(LEAST_BYTES, Math.ceil((TIMES_DATASET * datasetBytes) / 4096) * 4096)
+  return Math.min(share, needed)
 }
