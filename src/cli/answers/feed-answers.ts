@@ -126,6 +126,9 @@ export const FEED_ANSWERS = {
   }),
   'feed status': answer({
     metrics: z.record(z.string(), z.number()).meta({ description: 'by name, with labels' }),
+    feeds: list(z.strictObject({ socket: z.string(), metrics: z.record(z.string(), z.number()) })).meta({
+      description: 'all feeds found; `metrics` are those of the first',
+    }),
   }),
 } as const
 

@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import subprocess
+import threading
 
 import numpy
 import pytest
@@ -50,6 +52,41 @@ def test_a_feed_may_be_waited_for_without_end(dataset, timeout):
 
 def test_the_numbers_of_a_mix_may_be_numpys(dataset):
     assert len(list(dsc.FeedDataset(mix={str(dataset): numpy.float64(1)}, batch_size=COUNT))) == 1
+
+
+def test_feeds_that_python_starts_are_found_and_leave_no_lock_files(dataset):
+    other = dataset.parent / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("x")
+    feeds = [dsc.FeedDataset(folder, batch_size=1) for folder in (dataset, other)]
+    for feed in feeds:
+        next(iter(feed))
+    names = os.listdir(launch.runtime_folder())
+    assert [name for name in names if name.endswith(".lock")] == []
+    said = subprocess.run([*launch.dsc_command(), "feed", "status", "--json"], stdout=subprocess.PIPE, check=True)
+    found = json.loads(said.stdout)
+    assert sorted(os.path.basename(feed["socket"]) for feed in found["feeds"]) == sorted(
+        name for name in names if name.endswith(".sock")
+    )
+    assert len(found["feeds"]) == 2 and found["metrics"] == found["feeds"][0]["metrics"] != {}
+
+
+def test_a_lock_that_is_removed_while_it_is_awaited_is_taken_anew(tmp_path):
+    path, inside, most = str(tmp_path / "lock"), [], []
+
+    def take():
+        for _ in range(50):
+            with launch._locked(path):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 200 and not os.path.exists(path)
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\x1c"])

@@ -205,6 +205,21 @@ def _answers(path: str) -> bool:
 
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[None]:
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    """Holds a lock on a file that is there as long as somebody holds or awaits it."""
+    while True:
+        with open(path, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(path, file.fileno()):  # removed by the one who had it: others may hold another one
+                continue
+            try:
+                yield
+            finally:
+                os.unlink(path)
+            return
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
