@@ -76,7 +76,8 @@ export function explainSystemError(error: unknown): DscError | undefined {
   if (typeof code !== 'string') return undefined
   const meaning = findMeaning(code, syscall)
   if (meaning === undefined) return undefined
-  const place = path === undefined ? '' : `${path}: `
+  // A path through a descriptor means nothing outside of this process.
+  const place = path === undefined || path.startsWith('/proc/self/fd/') ? '' : `${path}: `
   return new DscError(meaning.code, `${place}${meaning.sentence} (${message})`, {
     hint: meaning.hint,
     cause: error,
