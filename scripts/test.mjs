@@ -46,10 +46,17 @@ if (suite === undefined) {
 const { files, atOnce, timeoutMs = 300_000, environment = () => ({}), after } = suite
 const env = { ...process.env, ...environment() }
 run(process.execPath, 'scripts/build.mjs')
-const options = [`--test-timeout=${timeoutMs}`, `--test-concurrency=${atOnce}`, ...reporters(process.env.DSC_TEST_SKIPPED)]
+const options = [
+  `--test-timeout=${timeoutMs}`,
+  `--test-concurrency=${atOnce}`,
+  ...reporters(process.env.DSC_TEST_SKIPPED),
+]
 // Given a folder, a suite that runs again repeats only the tests that failed.
 const { DSC_TEST_RERUN } = process.env
-if (DSC_TEST_RERUN) options.push(`--test-rerun-failures=${join(DSC_TEST_RERUN, given.length > 0 ? `${name}-given` : name)}.json`)
+if (DSC_TEST_RERUN)
+  options.push(
+    `--test-rerun-failures=${join(DSC_TEST_RERUN, given.length > 0 ? `${name}-given` : name)}.json`,
+  )
 const named = given.some((word) => word.endsWith('.test.js'))
 run(process.execPath, '--test', ...options, ...given, ...(named ? [] : files))
 if (after) run(...after)
@@ -64,7 +71,10 @@ function run(program, ...words) {
 function reporters(skippedFile) {
   const shown = ['--test-reporter=spec', '--test-reporter-destination=stdout']
   if (!skippedFile) return shown
-  const kept = ['--test-reporter=./scripts/bare/skipped-files.mjs', `--test-reporter-destination=${skippedFile}-${name}`]
+  const kept = [
+    '--test-reporter=./scripts/bare/skipped-files.mjs',
+    `--test-reporter-destination=${skippedFile}-${name}`,
+  ]
   return [...shown, ...kept]
 }
 
