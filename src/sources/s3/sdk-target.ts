@@ -66,10 +66,13 @@ function openClient(
   const requestHandler = { connectionTimeout: 10_000, httpsAgent: new ProxyAgent(agent, process.env) }
   // For unsigned requests the SDK would otherwise look for keys everywhere, and fail.
   const known = dataset.anonymous ? NOBODY : keys && describeKeys(keys)
+  const identity = { userAgentAppId: 'dsc' } // handed on to whom it asks for credentials
   const provider =
-    known ?? (isWebIdentity ? fromTokenFile({ clientConfig: { region, requestHandler } }) : undefined)
+    known ??
+    (isWebIdentity ? fromTokenFile({ clientConfig: { region, requestHandler, ...identity } }) : undefined)
   return new sdk.S3Client({
     region,
+    ...identity,
     ...(endpoint ? { endpoint } : {}),
     ...(profile ? { profile } : {}),
     ...(provider ? { credentials: provider } : {}),

@@ -113,6 +113,15 @@ test('a question asked inside a copy comes back to the copy', () => {
   assert.equal(press(['escape'], state).state.mode.kind, 'browse')
 })
 
+test('inside a copy, a command waits for Enter, and its letters are no keys', () => {
+  const typed = press(['down', 'down', 'down', 'enter', ':', ...'unlock'])
+  assert.deepEqual(typed.effects, [])
+  assert.deepEqual(typed.state.mode, { kind: 'command', text: 'unlock' })
+  const entered = press(['enter'], typed.state)
+  assert.deepEqual(entered.effects, [{ kind: 'unlock', copyId: 'copy-3', dataset: 'dataset-0004' }])
+  assert.equal(entered.state.mode.kind, 'detail')
+})
+
 test('Ctrl-C quits from every mode', () => {
   for (const keys of [[], ['/'], ['p'], ['down', 'e'], ['enter'], ['?']]) {
     assert.deepEqual(press([...keys, 'ctrl-c']).effects, [{ kind: 'quit' }])

@@ -95,6 +95,8 @@ function lookInside(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
     case 'text':
       if (key.text === 'k') return scrollBy(-1)
       if (key.text === 'j') return scrollBy(1)
+      // A command's letters are not the keys of the same name.
+      if (key.text === ':') return { state: { ...state, mode: { kind: 'command', text: '' } } }
       return act(state, key.text, target)
     default:
       return { state }
