@@ -170,3 +170,9 @@ def clear_forward_hooks(module: torch.nn.Module) -> None:
 def end_workers(loader: DataLoader[Any]) -> None:
     """Makes a loader forget its persistent workers: its next pass starts others."""
     loader._iterator = None
+
+
+def workers_of(iterator: object) -> Sequence[Any]:
+    """The processes that an iterator of a loader reads with; none without workers."""
+    workers: Sequence[Any] = getattr(iterator, "_workers", ())
+    return workers

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from torch.utils.data import DataLoader, default_collate
 
-from ..torch_private import end_workers
+from ..torch_private import end_workers, workers_of
 from .ahead import Ahead
 from .dataset import FeedDataset
 from .errors import FeedError, FeedGone, pass_has_ended
@@ -19,6 +19,7 @@ from .position import Begun
 from .rest_of_epoch import OPTIONS, RestOfEpoch, find_skip
 from .state import find_place, make_state
 from .torch_data import IterableDataset, get_worker_info
+from .worker_failure import explain_worker_failure
 
 
 class _Parcel(NamedTuple):
@@ -228,13 +229,21 @@ class FeedLoader:
             del batches
             yield from iter(self)
             return
+        workers = workers_of(batches)
         if self._ahead:
             batches = self._running = Ahead(batches, self._dataset.info["keep"])
         try:
             while True:
                 # Before a batch is taken: persistent workers have one iterator for all passes.
                 self._check_pass(this_pass)
-                parcel = next(batches, None)
+                try:
+                    parcel = next(batches, None)
+                except RuntimeError as error:
+                    failure = explain_worker_failure(error, workers, self.state_dict())
+                    if failure is None or isinstance(error, FeedError):
+                        raise
+                    self._end_workers()
+                    raise failure from error
                 if parcel is None or parcel.error is not None:
                     break
                 self._step += 1
