@@ -7,6 +7,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ "$(id -u)" = 0 ] || { echo "needs root" && exit 1; }
 SYSCTLS=$(for each in kernel.panic kernel.panic_on_oops vm.overcommit_memory; do echo "$each=$(sysctl -n $each)"; done)
 [ "${1:-}" = keep ] || trap 'SYSCTLS="$SYSCTLS" bash "$here/down.sh"' EXIT
+. "$here/env.sh"
+# A new record, too: it would not let another machine take the name of the node.
+rm -rf --one-file-system "$W"/{node0,etcd,services,site,log,pid}
 for step in binaries images control-plane services; do bash "$here/$step.sh"; done
 bash "$here/node.sh" node0
 bash "$here/site.sh"
