@@ -38,7 +38,8 @@ export class RankItems {
   readonly assignment: AssignmentOptions
   readonly #orders: EpochOrders
   readonly #positionOf: ItemPositions
-  #leftOut: { readonly epoch: number; readonly samples: ReadonlySet<number> } | undefined
+  /** Epoch → samples that it leaves out, of the last two: an epoch's order may be gone when the next one asks. */
+  readonly #leftOut = new Map<number, ReadonlySet<number>>()
 
   constructor({ sequence, rule, placed, orders, isEachOnce }: RankItemsOptions) {
     this.sequence = sequence
@@ -64,6 +65,7 @@ export class RankItems {
     const epoch = this.epochOf(serial)
     const order = this.#orders.find(epoch)
     if (!order) return undefined
+    this.leftOutOf(epoch)
     const position = this.#positionOf(order, serial - epoch * this.sequence.itemsPerEpoch)
     const sample = order.sampleAt(position % this.sequence.options.sampleCount)
     return { serial, epoch, position, sample, node: nodeOfSample(this.placed, sample, position) }
@@ -82,14 +84,16 @@ export class RankItems {
 
   /** Samples that no rank reads in `epoch` because they do not fill a last batch. */
   leftOutOf(epoch: number): ReadonlySet<number> {
-    if (this.#leftOut?.epoch === epoch) return this.#leftOut.samples
+    const known = this.#leftOut.get(epoch)
+    if (known) return known
     const samples = new Set<number>()
     const order = this.#orders.find(epoch)
+    if (!order) return samples
     const { stepsPerEpoch, globalBatch, options } = this.sequence
-    if (order)
-      for (let position = stepsPerEpoch * globalBatch; position < options.sampleCount; position++)
-        samples.add(order.sampleAt(position))
-    this.#leftOut = { epoch, samples }
+    for (let position = stepsPerEpoch * globalBatch; position < options.sampleCount; position++)
+      samples.add(order.sampleAt(position))
+    this.#leftOut.set(epoch, samples)
+    for (const old of this.#leftOut.keys()) if (old < epoch - 1) this.#leftOut.delete(old)
     return samples
   }
 }

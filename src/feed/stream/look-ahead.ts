@@ -54,13 +54,14 @@ export class LookAhead {
 
   /** Looks ahead until the list of `node` has `count` entries. Returns whether it does. */
   fillList(node: number, count: number): boolean {
-    const { lists, items, settings, place } = this.#options
+    const { lists, items, settings, place, slots } = this.#options
     const { nodeCount } = items.placed
-    // Bounds the search, as a skewed layout or an epoch that begins with kept samples would be searched to its end in
-    // one go.
-    const farthest = place.frontier + 4 * nodeCount * (settings.k + 16)
-    const limit = Math.min(farthest, this.#scanned + Math.max(count, LOOKED_AT_ONCE / nodeCount))
-    while (lists.waiting(node) < count && this.#scanned < limit) if (!this.#scan()) break
+    // Bounds what a search for one node puts on the lists of others, as in a skewed layout. Kept samples are on none, so
+    // the few that the epoch before left out are found between them, however far apart.
+    const mostAhead = 4 * nodeCount * (settings.k + 16)
+    const limit = this.#scanned + Math.max(count, LOOKED_AT_ONCE / nodeCount)
+    while (lists.waiting(node) < count && this.#scanned < limit && slots.size - place.unreleased < mostAhead)
+      if (!this.#scan()) break
     return lists.waiting(node) >= count
   }
 
