@@ -85,7 +85,7 @@ test('who may not write into the cache is told so, with what to do', { skip }, a
   assert.equal((await world.dsc('prepare', 'flowers', '--task', 'root')).code, 0)
   const refused = await world.start(['prepare', 'flowers', '--task', 'ada'], { owner: ADA }).finished
   assert.equal(refused.code, 7, refused.stderr)
-  assert.match(refused.stderr, /write access to the record and its folder: docs\/configuration\.md/)
+  assert.match(refused.stderr, /open the record and its folder to your group \(docs\/start\/node\.md\)/)
 })
 
 test('a copy that a user may not look at is not gone: neither prepare nor cleanup forgets it', {
@@ -132,7 +132,7 @@ test('who may only read the cache looks at it, and is refused what writes', { sk
   }
   const refused = await look('prepare', 'flowers')
   assert.equal(refused.code, 7)
-  assert.match(refused.stderr, /needs write access/)
+  assert.match(refused.stderr, /open the record and its folder to your group/)
   // The log of a writer that is at work is part of what there is to see.
   const running = world.start(['run', 'flowers', '--task', 'writer', '--', 'sleep', '60'])
   await waitFor('the writer', async () => /\nwriter +flowers/.test((await look('leases')).stdout))
