@@ -37,6 +37,6 @@ test('beside its arena a feed takes at most 64 bytes a sample and 100 MiB, howev
 
 /** Writes lines of sixty bytes, some thousands at a time, so that its memory does not count as the feed's. */
 function writeSamples(path: string): void {
-  const lines = Buffer.alloc(60 * 6000, 'a sample of sixty bytes, '.padEnd(59, '.').concat('\n'))
+  const lines = Buffer.alloc(60 * 6000, '"a sample of sixty bytes, '.padEnd(58, '.').concat('"\n'))
   for (let done = 0; done < SAMPLES; done += 6000) appendFileSync(path, lines)
 }

@@ -65,9 +65,9 @@ for (const { row, readMs, cause } of [
     const waitMs = (1 - later.kept / COUNT) * (readMs - STEP_MS)
     const { stallShare, cause: found } = await rehearse(row)
     const expected = waitMs / (STEP_MS + waitMs)
-    // Requests made while kept samples are used up come for free.
+    // Requests made while kept samples are used up come for free, as far ahead as a list reaches.
     assert.ok(
-      stallShare < expected + 0.01 && stallShare > expected - 0.07,
+      stallShare < expected + 0.01 && stallShare > expected - 0.11,
       `${stallShare} instead of ${expected}`,
     )
     assert.equal(found, cause)

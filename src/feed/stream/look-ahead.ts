@@ -60,8 +60,12 @@ export class LookAhead {
     // the few that the epoch before left out are found between them, however far apart.
     const mostAhead = 4 * nodeCount * (settings.k + 16)
     const limit = this.#scanned + Math.max(count, LOOKED_AT_ONCE / nodeCount)
-    while (lists.waiting(node) < count && this.#scanned < limit && slots.size - place.unreleased < mostAhead)
+    while (lists.waiting(node) < count && this.#scanned < limit) {
+      const isNear = this.#scanned < place.frontier + mostAhead
+      const isRunning = this.#hasBegun(items.epochOf(this.#scanned)) // before, each promise is noted
+      if (!isNear && !(isRunning && slots.size - place.unreleased < mostAhead)) break
       if (!this.#scan()) break
+    }
     return lists.waiting(node) >= count
   }
 
