@@ -3,8 +3,8 @@
 # and nothing else. Everything else is as awkward as a machine may be: the checkout lies in a folder of mode 0700 whose
 # name has a space and an umlaut, HOME is read-only, LANG is C, there is no terminal, and memory is limited to 2 GiB.
 #   scripts/bare/run.sh root|user own|oldest 'npm ci' 'npm run quickstart' …
-# own: Node and npm of this machine; oldest: Node 20.3 with its npm, whose forerunners leave out optional packages for
-# glibc (npm 9.6.4 misspells what names it). Prints how many tests were skipped, by reason. Needs root, debootstrap and
+# own: Node and npm of this machine; oldest: Node 20.19 with its npm, the oldest that oxlint's native part allows (npm
+# leaves it out of an older Node's installation without a word). Prints how many tests were skipped, by reason. Needs root, debootstrap and
 # mount namespaces for all of that; else it takes away what it can: the programs of PATH. BARE_SKIPPED names a file that
 # takes the names of the test files in which a test was skipped.
 set -euo pipefail
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 export PATH="$PATH:/usr/sbin:/sbin"
 who="$1" node="$2"
 shift 2
-OLDEST=(node@20.3.0 npm@9.6.7)
+OLDEST=(node@20.19.0 npm@10.8.2)
 MEMORY_BYTES=$((2 << 30))
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/dsc-test"
