@@ -54,6 +54,17 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
     }
   })
 
+  test("has doctor check what its users need, and not what is the service's to reach", async () => {
+    const { code, stdout, stderr } = await service.as(ADA, 'doctor', '--json')
+    assert.equal(code, 0, stderr)
+    const { checks } = JSON.parse(stdout) as { checks: readonly { name: string; detail: string }[] }
+    assert.deepEqual(
+      checks.map(({ name }) => name),
+      ['node', 'configuration', 'door', 'cache root', 'free space', 'inodes', 'datasets'],
+    )
+    assert.match(checks[2]!.detail, new RegExp(service.door))
+  })
+
   test('lets nobody end the lease of another user, but root', async () => {
     const held = await service.as(BOB, 'release', 'flowers', '--task', 'ada')
     assert.equal(held.stdout, 'task ada holds nothing of flowers\n')

@@ -6,6 +6,7 @@ import type { Dataset } from '../../model/dataset.js'
 import type { CliContext } from '../context.js'
 import { type Check, failed, ok, skipped, warning } from './check.js'
 import { checkCacheRoot } from './check-cache-root.js'
+import { checkDoor } from './check-door.js'
 import { checkClocks, checkSources } from './check-sources.js'
 
 /** How long to wait for the record, in ms: a server that is away for longer is what the user came to find. */
@@ -18,6 +19,8 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
   try {
     config = await context.config()
   } catch (error) {
+    if (isDscError(error, 'SERVICE_UNREACHABLE'))
+      return [...checks, failed('door', error.message, error.hint)]
     if (!isDscError(error, 'CONFIG_INVALID')) throw error
     return [
       ...checks,
@@ -26,6 +29,7 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
     ]
   }
   checks.push(checkConfiguration(config))
+  if (config.door !== undefined) return [...checks, ...(await checkDoor(config))]
   checks.push(...(await checkCacheRoot(config)))
   const { checkRecord } = await import('./check-record.js')
   checks.push(
