@@ -1,6 +1,7 @@
 import type { Cache } from '../cache/cache.js'
 import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
 import { makeHeld } from '../cache/held-cache.js'
+import { keepClean } from '../cache/upkeep/keep-clean.js'
 import { type Closers, openOrClose } from '../failure/closers.js'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import type { Dataset } from '../model/dataset.js'
@@ -51,6 +52,8 @@ export interface DoorSettings {
   readonly admins: readonly string[]
   readonly declared: readonly Dataset[]
   readonly undeclaredBytesPerUser: number
+  /** How long events are kept, in ms. */
+  readonly historyMs: number
   /** False: an agent that cannot open it there goes on without. */
   readonly isRequired: boolean
 }
@@ -200,7 +203,7 @@ async function openPlugin(
   return csi
 }
 
-/** Opens the door, if there is to be one. */
+/** Opens the door, if there is to be one; then the cache is the service's to clean up, too. */
 async function openDoorOf(
   options: AgentOptions,
   work: { readonly metrics: Metrics; readonly stopping: AbortSignal },
@@ -225,6 +228,7 @@ async function openDoorOf(
       readPeer,
     })
     closers.add(() => opened.stop(GRACE_MS))
+    closers.add(keepClean(cache, { historyMs: door.historyMs, note }))
   } catch (error) {
     if (door.isRequired || !isDscError(error, 'CONFIG_INVALID', 'NODE_TAKEN')) throw error
     note(`no door for the users of this machine: ${error.message}`)

@@ -107,10 +107,10 @@ export function agentCommand(context: CliContext): Command {
     })
 }
 
-function readDoor({ agent, datasets, origins }: Config, path: string): DoorSettings {
+function readDoor({ agent, datasets, historyMs, origins }: Config, path: string): DoorSettings {
   const isRequired = origins['agent.door']?.kind !== 'default'
   const { admins, undeclaredBytesPerUser } = agent
-  return { path, admins, undeclaredBytesPerUser, declared: datasets, isRequired }
+  return { path, admins, undeclaredBytesPerUser, historyMs, declared: datasets, isRequired }
 }
 
 function readGateway(config: Config, listen: HostPort | undefined): GatewaySettings | undefined {

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Cache } from '../../cache/cache.js'
 import type { CleanUpAction } from '../../cache/upkeep/plan-clean-up.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { parseDuration } from '../../model/duration.js'
@@ -9,9 +10,6 @@ import type { CleanUpAnswer, TextAnswer } from '../answers/cache-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
-
-/** Age at which an interrupted download is removed, in ms; until then, its task may come back for it. */
-const DEFAULT_ABANDONED_AFTER_MS = 3_600_000
 
 interface CleanUpOptions {
   readonly dryRun?: true
@@ -50,23 +48,18 @@ export function cleanupCommand(context: CliContext): Command {
       }
       keepHeapSmall()
       const cache = await context.openCache()
-      const { applyCleanUp, planCleanUpOf } = await import('../../cache/upkeep/clean-up.js')
-      const { saveNode } = await import('../../cache/save-node.js')
-      await saveNode(cache)
+      const { ABANDONED_AFTER_MS, cleanUpNode } = await import('../../cache/upkeep/keep-clean.js')
       if (options.resume && !options.dryRun) {
         const { resumeAbandoned } = await import('../../cache/prepare/resume-abandoned.js')
         for (const dataset of await resumeAbandoned(cache, context.signal)) {
           context.report.note(`finished the staging of ${dataset}`)
         }
       }
-      const plan = await planCleanUpOf(cache, {
-        abandonedAfterMs: options.abandonedAfter ?? DEFAULT_ABANDONED_AFTER_MS,
-      })
-      const actions = options.dryRun ? plan : await applyCleanUp(cache, plan)
-      if (!options.dryRun) {
-        const { forgetHistory } = await import('../../cache/upkeep/forget-history.js')
-        await forgetHistory(cache.record, cache.nowMs() - (await context.config()).historyMs)
-      }
+      const abandonedAfterMs = options.abandonedAfter ?? ABANDONED_AFTER_MS
+      const { historyMs } = await context.config()
+      const actions = options.dryRun
+        ? await planOnly(cache, abandonedAfterMs)
+        : await cleanUpNode(cache, { abandonedAfterMs, historyMs })
       const answer: CleanUpAnswer = {
         dsc: 1,
         isDryRun: options.dryRun === true,
@@ -74,6 +67,11 @@ export function cleanupCommand(context: CliContext): Command {
       }
       context.report.result(answer, () => formatActions(actions, options.dryRun ? 'planned' : 'done'))
     })
+}
+
+async function planOnly(cache: Cache, abandonedAfterMs: number): Promise<readonly CleanUpAction[]> {
+  const { planCleanUpOf } = await import('../../cache/upkeep/clean-up.js')
+  return planCleanUpOf(cache, { abandonedAfterMs })
 }
 
 function describeAction(action: CleanUpAction): CleanUpAnswer['actions'][number] {

