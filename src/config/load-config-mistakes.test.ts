@@ -113,7 +113,7 @@ for (const { name, yaml, says } of [
     yaml: 'cache:\n  maxDatasets: 8\n  shares: {user:ada: 5}\n',
     says: ':3:22: cache.shares.user:ada: expected at least 12.5%, one of maxDatasets (8), found 5%',
   },
-  { name: 'a key that stands twice', yaml: 'node: a\nnode: b\n', says: ':2:1: Map keys must be unique' },
+  { name: 'a key that stands twice', yaml: 'node: a\nnode: b\n', says: ':2:1: node is set twice, keep one' },
   { name: 'broken YAML', yaml: 'cache:\n  root: "x\n', says: ':3:1: Missing closing "quote' },
   { name: 'an alias of nothing', yaml: 'node: *x\n', says: ':1:7: no &x stands before *x' },
   {

@@ -21,7 +21,9 @@ export function parseSettings(text: string, fileName: string): ParsedSettings {
     fail(
       broken.map((error) => {
         const { line, col } = counter.linePos(error.pos[0])
-        return `${fileName}:${line}:${col}: ${error.message}`
+        const key = /^[^:\s]+/.exec(text.slice(error.pos[0]))?.[0]
+        const problem = error.code === 'DUPLICATE_KEY' && key ? `${key} is set twice, keep one` : error.message
+        return `${fileName}:${line}:${col}: ${problem}`
       }),
     )
   }

@@ -150,6 +150,18 @@ def test_every_shape_of_batch_has_a_plan_of_its_own():
     step.close()
 
 
+def test_texts_and_numbers_beside_the_tensors_need_no_plan_of_their_own():
+    torch.manual_seed(0)
+    blocks = [nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)) for _ in range(4)]
+    model, step = fit(nn.Sequential(*blocks), budget="70%", smallest="4KiB")
+    for number in range(4):
+        captions = [f"photo {number}", f"{number}.jpg"]
+        step(lambda x, *_: model(x).pow(2).mean(), torch.randn(512, 64), captions, {"number": number})
+        model.zero_grad()
+    assert [executor.counts["plannedSteps"] for executor in step.executors] == [3]
+    step.close()
+
+
 def test_gradients_that_are_accumulated_count():
     given = batches(*[8] * 6)
     plain, _, peaks, _ = train(given, accumulate=2)

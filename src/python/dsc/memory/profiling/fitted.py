@@ -267,12 +267,16 @@ def _has_grads(model: torch.nn.Module) -> bool:
 
 
 def _shape_of(model: torch.nn.Module, inputs: Any) -> str:
-    """Identifies the inputs that the saved tensors of a step depend on."""
+    """Identifies the inputs that the saved tensors of a step depend on.
+
+    Texts and numbers, such as captions, file names or a step's number, are new in every batch; a model whose steps do
+    depend on one is found by its saved tensors. Flags and what is absent count, as they choose a way through a model.
+    """
     leaves = [
         (str(leaf.dtype), tuple(leaf.shape), leaf.requires_grad)
         if isinstance(leaf, torch.Tensor)
         else leaf
-        if isinstance(leaf, (bool, int, str, type(None)))
+        if isinstance(leaf, (bool, type(None)))
         else type(leaf).__name__
         for leaf in tree_leaves(inputs)
     ]
