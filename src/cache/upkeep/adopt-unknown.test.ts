@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { isDscError } from '../../failure/dsc-error.js'
+import { openSqliteRecord } from '../../records/sqlite/record-store.js'
+import { openExampleCache } from '../../testing/example-cache.js'
+import { temporaryDirectory } from '../../testing/temporary-directory.js'
+
+test('a new record counts the copies of a full cache before anything is fetched beside them', async (context) => {
+  const { cache, makeDataset, prepare } = await openExampleCache(context, { policy: { maxDatasets: 2 } })
+  for (const name of ['bees', 'birds']) await prepare(makeDataset(name))
+  const record = await openSqliteRecord(join(await temporaryDirectory(context), 'new.db'))
+  context.after(() => record.close())
+  const anew = { ...cache, record }
+  await assert.rejects(
+    () => prepare(makeDataset('cats'), { cache: anew }),
+    (error) =>
+      isDscError(error, 'QUOTA_EXCEEDED') &&
+      /held: bees [\s\S]*held: birds [^\n]*leased by unknown \(found on disk\)/.test(error.message),
+  )
+  const copies = await record.listCopies({ node: cache.node, states: ['ready'] }, cache.nowMs())
+  assert.deepEqual(copies.map(({ dataset }) => dataset).sort(), ['bees', 'birds'])
+})
