@@ -72,7 +72,7 @@ test('a cold plan takes a split as a feed does, however it is written, and names
   }
   const { code, stderr } = await plan('--split', 'val')
   assert.equal(code, 6)
-  assert.match(stderr, /flowers has no folder named val/)
+  assert.match(stderr, /flowers has neither a folder nor files named for the split val/)
 })
 
 test('a plan of a dataset that is not here stages nothing, and says what would help', async (t) => {
