@@ -22,7 +22,8 @@ export function parseSettings(text: string, fileName: string): ParsedSettings {
       broken.map((error) => {
         const { line, col } = counter.linePos(error.pos[0])
         const key = /^[^:\s]+/.exec(text.slice(error.pos[0]))?.[0]
-        const problem = error.code === 'DUPLICATE_KEY' && key ? `${key} is set twice, keep one` : error.message
+        const problem =
+          error.code === 'DUPLICATE_KEY' && key ? `${key} is set twice, keep one` : error.message
         return `${fileName}:${line}:${col}: ${problem}`
       }),
     )
