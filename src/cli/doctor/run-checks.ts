@@ -3,6 +3,7 @@ import { identityFile } from '../../cache/cache-layout.js'
 import type { Config } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import type { CliContext } from '../context.js'
 import { type Check, failed, ok, skipped, warning } from './check.js'
 import { checkCacheRoot } from './check-cache-root.js'
@@ -31,15 +32,19 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
   checks.push(checkConfiguration(config))
   if (config.door !== undefined) return [...checks, ...(await checkDoor(config))]
   checks.push(...(await checkCacheRoot(config)))
+  // A server that is away is waited for once.
+  let opening: Promise<RecordStore> | undefined
+  const openRecord = () => {
+    opening ??= context.openRecord({ patienceMs: RECORD_PATIENCE_MS })
+    return opening
+  }
   const { checkRecord } = await import('./check-record.js')
-  checks.push(
-    ...(await checkRecord(config.record, () => context.openRecord({ patienceMs: RECORD_PATIENCE_MS }))),
-  )
-  checks.push(...(await checkOpening(context, config)))
+  checks.push(...(await checkRecord(config.record, openRecord)))
+  checks.push(...(await checkOpening({ ...context, openRecord }, config)))
   const { checkAgents, checkCertificate } = await import('./check-agents.js')
   checks.push(...(await checkCertificate(config)))
-  checks.push(...(await checkAgents(config, context.openRecord, context.signal)))
-  const datasets = [...config.datasets, ...(await findAddedDatasets(context, config))]
+  checks.push(...(await checkAgents(config, openRecord, context.signal)))
+  const datasets = [...config.datasets, ...(await findAddedDatasets({ ...context, openRecord }, config))]
   checks.push(...(await checkClocks(datasets, context)))
   checks.push(...(await checkSources(datasets, context.openSource, context.signal)))
   return checks
