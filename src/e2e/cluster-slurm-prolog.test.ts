@@ -11,10 +11,11 @@ test('Slurm jobs prefer nodes by name, say in a sentence what they use, are told
   skip: whyNoSlurm,
 }, async (context) => {
   const store = await makeStore(context, makeObjects(3, 1))
+  const slow = await makeStore(context, makeObjects(3, 1)) // of its own: what one source has is not fetched twice
   const environment: Record<string, string> = { ...STORE_ENVIRONMENT }
   const { nodes, directory } = await makeCluster(context, {
     nodes: [SLURM_NODE],
-    datasets: { ...store.datasets, roses: store.datasets.flowers },
+    datasets: { ...store.datasets, roses: slow.datasets.flowers },
     environment,
   })
   const [node] = nodes
@@ -52,7 +53,7 @@ test('Slurm jobs prefer nodes by name, say in a sentence what they use, are told
     /AdminComment=dsc: flowerz is not staged, .* no dataset is called flowerz/,
   )
 
-  const goOn = store.holdBack('data/l0.bin')
+  const goOn = slow.holdBack('data/l0.bin')
   const cancelled = await slurm.submit('true', '--comment=dsc:roses')
   const staging = async () =>
     JSON.parse((await node!.dsc('status', '--json')).stdout).transfers as { stager: string | null }[]
