@@ -5,9 +5,6 @@ import type { RemoteFallback } from '../feed/sources/node-supply.js'
 import type { RangeReader } from '../feed/sources/range-source.js'
 import type { ListedObject } from '../sources/source.js'
 
-/** How long a reader may be silent before it is asked again, in ms. */
-const STALL_TIMEOUT_MS = 10_000
-
 /** The fallback of a feed for samples that no storage node can give: a folder, or the dataset's source. */
 export async function openFallback(
   context: Surroundings,
@@ -33,20 +30,23 @@ export async function openSourceReader(
   raw: string,
   split: string | undefined,
 ): Promise<RangeReader> {
-  const [{ resolveDataset }, { withRetries }, { pathToKey }] = await Promise.all([
+  const [{ resolveDataset }, { openRangeReader }, { pathToKey }] = await Promise.all([
     import('../cache/names/resolve-dataset.js'),
-    import('../sources/retry.js'),
+    import('./open-range-reader.js'),
     import('../manifest/key-to-path.js'),
   ])
+  // A feed that is closed waits for nothing: a read of a store that is away would be tried again for minutes.
+  const closing = new AbortController()
+  const signal = AbortSignal.any([context.signal, closing.signal])
   const source = await context.openSource(await resolveDataset(context, raw))
-  const fetcher = await openOrClose(async (closers) => {
+  const reader = await openOrClose(async (closers) => {
     closers.add(() => source.close())
-    return source.openFetcher({ connections: 8 })
+    return openRangeReader(source, { connections: 8, signal })
   })
   let listing: Promise<ReadonlyMap<string, ListedObject>> | undefined
   const list = async () => {
     const objects = new Map<string, ListedObject>()
-    for await (const page of source.list({ isSequential: true, signal: context.signal }))
+    for await (const page of source.list({ isSequential: true, signal }))
       for (const object of page) objects.set(object.key, object)
     return objects
   }
@@ -57,29 +57,11 @@ export async function openSourceReader(
       const key = pathToKey(split === undefined ? file : `${split}/${file}`)
       const object = (await listing).get(key)
       if (!object) throw new Error(`${source.url} has no object ${key}`)
-      const read = async () => {
-        const chunks: Uint8Array[] = []
-        const sink = (chunk: Uint8Array) => {
-          chunks.push(Buffer.from(chunk))
-          return 0
-        }
-        const { etag, versionId, sizeBytes } = object
-        await fetcher.fetch({
-          key,
-          etag,
-          versionId,
-          sizeBytes,
-          offset,
-          length,
-          stallTimeoutMs: STALL_TIMEOUT_MS,
-          sink,
-        })
-        return Buffer.concat(chunks)
-      }
-      return withRetries(read, { signal: context.signal })
+      return reader.read(object, offset, length)
     },
     async close() {
-      await fetcher.close()
+      closing.abort()
+      await reader.close()
       await source.close()
     },
   }
