@@ -1,7 +1,7 @@
 // Writes dsc(1) from the commands themselves, so that it says what their --help says.
 
 import { loadProgram } from '../../dist/cli/program.js'
-import { FAILURES } from '../../dist/failure/dsc-error.js'
+import { FAILURES } from '../../dist/failure/failure-table.js'
 
 /** The page in roff. */
 export async function formatManPage(version) {

@@ -1,5 +1,6 @@
 // The exports of `import … from 'dsc'`. Other parts have their own entries: 'dsc/exchange', 'dsc/params', 'dsc/memory'.
-export { DscError, type FailureCode } from '../failure/dsc-error.js'
+export { DscError } from '../failure/dsc-error.js'
+export type { FailureCode } from '../failure/failure-table.js'
 export type { FeedItem } from '../feed/batches/batch-reader.js'
 export type { Feed } from '../feed/batches/feed.js'
 export type { FeedGone } from '../feed/batches/feed-gone.js'

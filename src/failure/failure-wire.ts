@@ -1,4 +1,5 @@
-import { DscError, type FailureCode } from './dsc-error.js'
+import { DscError } from './dsc-error.js'
+import type { FailureCode } from './failure-table.js'
 import { SourceFailure } from './source-failure.js'
 
 /** A failure in transit between threads: structured clones lose the classes and properties of errors. */

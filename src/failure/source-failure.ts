@@ -1,4 +1,5 @@
-import { DscError, type FailureCode } from './dsc-error.js'
+import { DscError } from './dsc-error.js'
+import type { FailureCode } from './failure-table.js'
 
 /**
  * A failed attempt on a source. The code that raises the failure, not the code that catches it, decides whether another

@@ -1,4 +1,5 @@
-import { DscError, type FailureCode, isDscError } from './dsc-error.js'
+import { DscError, isDscError } from './dsc-error.js'
+import type { FailureCode } from './failure-table.js'
 
 interface Meaning {
   readonly code: FailureCode

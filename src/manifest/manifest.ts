@@ -24,6 +24,7 @@ import {
   openPublishedFile,
 } from './manifest-file.js'
 import { ManifestStatements } from './manifest-statements.js'
+import { type Selection, WHERE } from './selection.js'
 
 /** Settings of a manifest, besides its objects. */
 type ManifestSetting =
@@ -43,16 +44,6 @@ type ManifestSetting =
   /** Files were begun in an earlier boot: what is in them may never have been written. */
   | 'rebooted'
 
-/** Selections of objects: `kept` are all but those of other stripes, `begun` those with verified bytes. */
-type Selection = 'all' | 'missing' | 'present' | 'kept' | 'begun'
-
-const WHERE: Readonly<Record<Selection, string>> = {
-  all: 'true',
-  missing: `state = ${STATE_CODES.missing}`,
-  present: `state = ${STATE_CODES.present}`,
-  kept: `state <> ${STATE_CODES.elsewhere}`,
-  begun: `(state = ${STATE_CODES.present} OR part_bytes IS NOT NULL)`,
-}
 const PAGE_ENTRIES = 500
 
 /** `any`: no files are made of the objects, so that every key of the source is accepted. Default: `paths`. */

@@ -1,4 +1,4 @@
-import type { FailureCode } from '../failure/dsc-error.js'
+import type { FailureCode } from '../failure/failure-table.js'
 import { planPause } from '../platform/plan-pause.js'
 
 /** The facts that decide whether and when to retry a failed attempt. */

@@ -1,4 +1,5 @@
-import { type DscError, FAILURES, type FailureCode, isDscError } from '../../failure/dsc-error.js'
+import { type DscError, isDscError } from '../../failure/dsc-error.js'
+import { FAILURES, type FailureCode } from '../../failure/failure-table.js'
 
 /** The statuses of gRPC that the plugin answers with, by their names in the protocol. */
 export type GrpcStatus =

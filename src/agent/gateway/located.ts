@@ -1,5 +1,6 @@
 import { isCopyDirectoryOf, stagingDirectoryOf } from '../../cache/cache-layout.js'
-import { type FailureCode, isDscError } from '../../failure/dsc-error.js'
+import { isDscError } from '../../failure/dsc-error.js'
+import type { FailureCode } from '../../failure/failure-table.js'
 import type { Copy } from '../../model/copy.js'
 import type { Passed } from './passed-datasets.js'
 import { S3Error } from './s3-request.js'

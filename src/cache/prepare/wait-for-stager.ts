@@ -1,4 +1,5 @@
-import { DscError, FAILURES, type FailureCode } from '../../failure/dsc-error.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { FAILURES, type FailureCode } from '../../failure/failure-table.js'
 import { formatHolder, type Lease } from '../../model/lease.js'
 import { LOOK_MS } from '../../platform/poll.js'
 import { checkProcess } from '../../platform/processes.js'

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { DscError, FAILURES } from '../../failure/dsc-error.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { FAILURES } from '../../failure/failure-table.js'
 import type { DoctorAnswer, ExitCodesAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import type { Check } from '../doctor/check.js'

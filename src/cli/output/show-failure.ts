@@ -1,5 +1,6 @@
-import { DscError, describeFailure, FAILURES, isDscError } from '../../failure/dsc-error.js'
+import { DscError, describeFailure, isDscError } from '../../failure/dsc-error.js'
 import type { ErrorAnswer } from '../../failure/failure-answer.js'
+import { FAILURES } from '../../failure/failure-table.js'
 import { redactText } from '../../failure/redact.js'
 import { explainSystemError } from '../../failure/system-failure.js'
 

@@ -1,4 +1,4 @@
-import { FAILURES } from '../../failure/dsc-error.js'
+import { FAILURES } from '../../failure/failure-table.js'
 
 /** A stack trace, the exit code of a failure that nobody explained, or words that this program got wrong. */
 export function isCrash(code: number | null, stderr: string): boolean {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
-import { DscError, type FailureCode } from '../../failure/dsc-error.js'
+import { DscError } from '../../failure/dsc-error.js'
+import type { FailureCode } from '../../failure/failure-table.js'
 import { connectToFeed } from './connect-to-feed.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames, type SessionFrame } from './wire.js'
 

@@ -1,4 +1,4 @@
-import type { FailureCode } from '../../failure/dsc-error.js'
+import type { FailureCode } from '../../failure/failure-table.js'
 import type { Copy, CopyOrigin, CopyState, Stripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { Lease, LeasePurpose, LeaseRequest } from '../../model/lease.js'

@@ -1,4 +1,4 @@
-import type { FailureCode } from '../../failure/dsc-error.js'
+import type { FailureCode } from '../../failure/failure-table.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { Headers } from '../../http/answer-listener.js'
 import type { AnswerDialect, RefusedAnswer } from '../answer-handler.js'

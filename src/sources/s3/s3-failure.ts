@@ -1,4 +1,4 @@
-import type { FailureCode } from '../../failure/dsc-error.js'
+import type { FailureCode } from '../../failure/failure-table.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 import {
   type BrokenRequest,
