@@ -11,6 +11,6 @@ bin="$(../../scripts/python-venv.sh)/bin"
 export PYTHONPATH=.
 "$(../../scripts/trainers-venv.sh)/bin/python" -m pytest -q -rs "$@"
 if [ $# -eq 0 ]; then # with the libraries that write the formats
-  "$(../../scripts/parquet-venv.sh)/bin/python" -m pytest -q -rs tests/feed_parquet_test.py
+  "$(../../scripts/parquet-venv.sh)/bin/python" -m pytest -q -rs tests/feed_parquet_test.py tests/feed_splits_test.py
   "$(../../scripts/formats-venv.sh)/bin/python" -m pytest -q -rs tests/feed_formats_test.py
 fi

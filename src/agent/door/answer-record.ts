@@ -8,7 +8,7 @@ import { isAdmin } from '../../policy/rights.js'
 import type { CopyFilter, EventFilter, LeaseFilter } from '../../records/contract/record-requests.js'
 import { type DoorCall, type DoorResult, type Operation, requireRight } from './door-call.js'
 import { PAGE_ROWS } from './door-wire.js'
-import { placeChild } from './find-holder.js'
+import { locateChild } from './find-holder.js'
 import {
   type Fields,
   pickFields,
@@ -169,7 +169,7 @@ async function answerRenewal(call: DoorCall): Promise<DoorResult> {
 async function answerHandOver(call: DoorCall): Promise<DoorResult> {
   const { record, nowMs } = call.service.cache
   const lease = await findOwnLease(call)
-  const holder = placeChild(call.peer, readNumber(call.input, 'pid'), listPids)
+  const holder = locateChild(call.peer, readNumber(call.input, 'pid'), listPids)
   if (lease === undefined || holder === undefined) return { result: false }
   return { result: await record.handOverLease(lease.leaseId, holder, nowMs()) }
 }

@@ -10,7 +10,7 @@ import { isAdmin } from '../../policy/rights.js'
 import { parseLeaseRequest } from '../calls/parse-lease-request.js'
 import { limitBandwidth } from '../calls/prepare-route.js'
 import { type DoorCall, type Operation, requireRight } from './door-call.js'
-import { placeHolder } from './find-holder.js'
+import { locateHolder } from './find-holder.js'
 import {
   type Fields,
   readFields,
@@ -91,7 +91,7 @@ async function takeUndeclared(
 function placeLease(call: DoorCall): LeaseRequest {
   const nowMs = call.service.cache.nowMs()
   const asked = parseLeaseRequest(call.input.lease, nowMs)
-  const placed = placeHolder(asked, { peer: call.peer, userId: call.asker.uid, nowMs })
+  const placed = locateHolder(asked, { peer: call.peer, userId: call.asker.uid, nowMs })
   return { ...placed, parties: choosePartiesOf(call, asked.parties) }
 }
 

@@ -21,7 +21,7 @@ interface Status {
  * that the peer sees, so that a lease of a job in a container ends with that job. One that cannot be seen from here, or
  * belongs to another user, becomes a task with an end: what cannot be seen is never taken for dead.
  */
-export function placeHolder(
+export function locateHolder(
   lease: LeaseRequest,
   {
     peer,
@@ -55,7 +55,7 @@ function findAncestor(peer: Peer, innerPid: number): number | undefined {
 }
 
 /** The child of the peer, of the same user, that sees itself as `innerPid`: the command that `dsc run` has started. */
-export function placeChild(
+export function locateChild(
   peer: Peer | undefined,
   innerPid: number,
   listPids: () => readonly number[],
