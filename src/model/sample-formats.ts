@@ -11,7 +11,7 @@ export type FormatName = (typeof FORMAT_NAMES)[number]
 export interface ToldDialect {
   /** One character. */
   readonly delimiter?: string | undefined
-  /** `none`: quotes are text as any other. */
+  /** `none`: a quote is an ordinary character. */
   readonly quote?: '"' | 'none' | undefined
   /** Whether the first record names the fields. */
   readonly header?: boolean | undefined

@@ -4,7 +4,7 @@ import type { ToldDialect } from '../../model/sample-formats.js'
 export interface CsvDialect {
   /** One character. */
   readonly delimiter: string
-  /** Whether quotes enclose fields, or are text as any other. */
+  /** Whether quotes enclose fields; else they are ordinary characters. */
   readonly quotes: 'enclose' | 'text'
   /** Whether the first record names the fields. */
   readonly hasHeader: boolean
