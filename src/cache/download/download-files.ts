@@ -74,6 +74,8 @@ interface DownloadOptions {
    * A reader will follow the download, so little is under way that no reader asked for. Default: once readers connect.
    */
   readonly isReadWhileComing?: boolean | undefined
+  /** Whether other nodes may send bytes, or sent them to an earlier attempt. */
+  readonly hasNodes?: boolean | undefined
   /** Id of the boot, for tests; default: the system's. */
   readonly bootId?: string | undefined
   readonly signal: AbortSignal
@@ -187,6 +189,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     copyDirectory,
     signal,
     partBytes,
+    hasNodes: options.hasNodes === true,
     schedule,
     onChange,
     onWritten: flush.note,

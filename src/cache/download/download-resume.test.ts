@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Manifest } from '../../manifest/manifest.js'
+import { openFileSource } from '../../sources/file/file-source.js'
 import { type SourceBench, startSourceBench } from '../../testing/source-bench.js'
 import { verifyCopy } from '../upkeep/verify-copy.js'
 import { downloadFiles } from './download-files.js'
@@ -136,6 +137,29 @@ for (const { name, boots, isKept } of [
     writeFileSync(join(copyDirectory, 'files/big'), left)
     const downloaded = await downloadFiles({ ...from, copyDirectory, signal, bootId: boots[1] })
     assert.equal(downloaded.fetchedBytes, isKept ? 28 * MIB + 4096 : 40 * MIB)
+    assert.ok(readFileSync(join(copyDirectory, 'files/big')).equals(big))
+  })
+}
+
+for (const { name, hasNodes, fetchedBytes } of [
+  { name: 'what a killed attempt read of it is kept', hasNodes: false, fetchedBytes: 24 * MIB + 4096 },
+  { name: 'nothing is believed that another node may have sent', hasNodes: true, fetchedBytes: 40 * MIB },
+]) {
+  test(`of a source without checksums, ${name}`, async () => {
+    const folder = bench.makePath('folder')
+    mkdirSync(folder)
+    const big = Buffer.alloc(40 * MIB, 5)
+    writeFileSync(join(folder, 'big'), big)
+    const dataset = { name: 'd', source: `file://${folder}/`, include: [], exclude: [] }
+    const source = openFileSource(dataset)
+    const copyDirectory = bench.makePath('copy')
+    await listIntoManifest({ source, dataset, copyDirectory, signal })
+    const left = Buffer.alloc(40 * MIB)
+    big.copy(left, 0, 0, 16 * MIB)
+    mkdirSync(join(copyDirectory, 'files'), { recursive: true })
+    writeFileSync(join(copyDirectory, 'files/big'), left)
+    const downloaded = await downloadFiles({ source, copyDirectory, signal, hasNodes })
+    assert.equal(downloaded.fetchedBytes, fetchedBytes)
     assert.ok(readFileSync(join(copyDirectory, 'files/big')).equals(big))
   })
 }

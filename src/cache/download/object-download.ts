@@ -22,6 +22,8 @@ interface ObjectDownloadOptions {
   readonly signal: AbortSignal
   /** Part size of large objects, unless their upload parts suit. */
   readonly partBytes: number | undefined
+  /** Other nodes may have sent bytes. */
+  readonly hasNodes: boolean
   readonly onChange: () => void
   /** Called with the bytes and files written to disk. */
   readonly onWritten: (bytes: number, files: number) => void

@@ -196,6 +196,8 @@ export async function openPartedObject(
     readonly engine: TransferEngine
     /** Part size, unless the parts of its upload suit. */
     readonly partBytes: number | undefined
+    /** Other nodes may have sent bytes. */
+    readonly hasNodes: boolean
     readonly signal: AbortSignal
   },
   entry: ManifestEntry,
@@ -218,9 +220,12 @@ export async function openPartedObject(
   const bits = manifest.blocks.find(id)
   const blockBytes = planBlockBytes({ sizeBytes, partBytes, ignoresRanges })
   const parted = new PartedObject({ entry, object, parts, proof, finished, bits, blockBytes })
-  // Without an etag the left bytes may be of an earlier version.
-  if (isLeft && etag !== null && mayBelieveFiles(manifest) && blockBytes < partBytes)
+  // Without an etag the left bytes may be of an earlier version; without a checksum, of a node that errs or lies.
+  const isUnproven = parted.needsDigest
+  const mayBelieve = etag !== null && mayBelieveFiles(manifest) && !(isUnproven && staging.hasNodes)
+  if (isLeft && mayBelieve && blockBytes < partBytes)
     for (const part of parted.missingParts)
-      for (const run of await findWrittenRuns(object.path, part, staging.signal)) parted.left(run)
+      for (const run of await findWrittenRuns(object.path, part, { isUnproven, signal: staging.signal }))
+        parted.left(run)
   return parted
 }

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { ByteRange } from '../arrivals/block-set.js'
 
@@ -12,11 +13,15 @@ const NOTHING = Buffer.alloc(PAGE_BYTES)
  * Finds what a killed attempt wrote of a range of a file that had its full size before anything was in it: pages that
  * are not all zeros. The last page of a run may be cut short, so it does not count. Only true within one boot: after a
  * power loss the disk may keep old bytes.
+ *
+ * A page that was cut short may also lie in the middle of a run, where another request had written what follows it.
+ * Requests write in order, so a page is whole if its last byte is none of the zeros that were there before. With
+ * `isUnproven`, for objects without a checksum that would find the hole, only such pages count.
  */
 export async function findWrittenRuns(
   path: string,
   range: ByteRange,
-  signal: AbortSignal,
+  { isUnproven, signal }: { readonly isUnproven: boolean; readonly signal: AbortSignal },
 ): Promise<readonly ByteRange[]> {
   const runs: ByteRange[] = []
   const end = range.offset + range.length
@@ -26,7 +31,7 @@ export async function findWrittenRuns(
     const length = at - PAGE_BYTES - begin
     if (length >= LEAST_RUN_BYTES) runs.push({ offset: begin, length })
   }
-  const file = await open(path, 'r')
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     for (let at = range.offset; at < end; ) {
       signal.throwIfAborted()
@@ -34,7 +39,8 @@ export async function findWrittenRuns(
       if (bytesRead === 0) break
       for (let page = 0; page < bytesRead; page += PAGE_BYTES) {
         const bytes = buffer.subarray(page, Math.min(page + PAGE_BYTES, bytesRead))
-        if (!bytes.equals(NOTHING.subarray(0, bytes.length))) continue
+        const mayBeCut = isUnproven && bytes.at(-1) === 0
+        if (!mayBeCut && !bytes.equals(NOTHING.subarray(0, bytes.length))) continue
         close(at + page)
         begin = at + page + PAGE_BYTES
       }

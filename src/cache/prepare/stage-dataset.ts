@@ -121,6 +121,7 @@ async function download(
     copyDirectory: held.path,
     reusableDirectories: reusable.directories,
     kept: cache.findKept?.(options.dataset),
+    hasNodes: options.describeOrigins !== undefined,
     onReused: reusable.release,
     ...cache.transfer,
     requestLimit: share.requestLimit,
