@@ -193,6 +193,25 @@ export function formatSourceUrl(url: SourceUrl): string {
   }
 }
 
+/**
+ * One text for every spelling of a source, to compare sources by. Unlike `formatSourceUrl` it keeps the query of a web
+ * source, which may be secret. Throws as `parseSourceUrl` does.
+ */
+export function canonicalizeSource(raw: string): string {
+  const url = parseSourceUrl(raw)
+  return 'url' in url ? url.url : formatSourceUrl(url)
+}
+
+/** As `canonicalizeSource`; undefined for text that names no source. */
+export function findCanonicalSource(raw: string): string | undefined {
+  try {
+    return canonicalizeSource(raw)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
 const PARSERS: Readonly<Record<SourceScheme, (raw: string, rest: string) => SourceUrl>> = {
   s3: parseS3,
   file: parseFile,

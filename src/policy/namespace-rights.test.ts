@@ -6,7 +6,14 @@ const RULES = {
   datasets: { flowers: ['team-a'], none: [] },
   sources: {
     '*': ['hf://datasets/public/*'],
-    'team-a': ['s3://team-a/*', 'https://data.example/x.tar', 'file://*'],
+    'team-a': [
+      's3://team-a/*',
+      'https://data.example/x.tar',
+      'https://data.example/mine/*',
+      'hf://models/team-a/*',
+      'hf://team-a/named',
+      'file://*',
+    ],
   },
 }
 
@@ -33,6 +40,21 @@ for (const [namespace, url, expected] of [
   ['team-a', 'file:///etc/', false],
   ['team-a', 'FILE:///etc/', false],
   ['constructor', 's3://x/', false],
+  ['team-a', 'S3://team-a/flowers', true],
+  ['team-a', 'https://DATA.example:443/./x.tar', true],
+  ['team-a', 'https://data.example/mine/y.tar', true],
+  ['team-a', 'https://data.example/mine/../theirs/y.tar', false],
+  ['team-a', 'https://data.example/mine/%2e%2e/theirs/y.tar', false],
+  ['team-a', 'https://data.example/mine/..%2ftheirs/y.tar', false],
+  ['team-a', 'https://data.example/mine/..%5Ctheirs/y.tar', false],
+  ['team-a', 'https://data.example/mine/%252e%252e%252ftheirs/y.tar', false],
+  ['team-a', 'https://data.example/mine/..;a=b/theirs/y.tar', false],
+  ['team-a', 'https://data.example\\@evil.example/mine/y.tar', false],
+  ['team-a', 'hf://models/team-a/bert', true],
+  ['team-a', 'hf://team-a/bert', true],
+  ['team-a', 'hf://datasets/team-a/birds', false],
+  ['team-a', 'hf://team-a/named', true],
+  ['team-a', 'nothing', false],
 ] as const)
   test(`pods of ${namespace} ${expected ? 'may' : 'may not'} name ${url}`, () => {
     assert.equal(mayNameSource(RULES, namespace, url), expected)

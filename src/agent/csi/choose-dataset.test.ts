@@ -8,13 +8,26 @@ const CATALOG = {
   declared: [FLOWERS, exampleDataset('secrets')],
   rules: {
     datasets: { secrets: ['team-a'], flowers: ['team-b'] },
-    sources: { 'team-b': ['s3://team-b/*', 'hf://*'] },
+    sources: {
+      'team-b': ['s3://team-b/*', 'hf://*', 'https://data.example/team-b/*'],
+      'team-c': ['s3://ml-data/*'],
+    },
   },
 }
 
 test('a pod names a dataset of dsc.yaml, by its name or its URL', () => {
   assert.equal(chooseDataset(CATALOG, 'team-b', 'flowers'), FLOWERS)
   assert.equal(chooseDataset(CATALOG, 'team-b', 's3://ml-data/flowers/'), FLOWERS)
+})
+
+test('a URL names a dataset of dsc.yaml in every spelling, and of several the one that its pod may read', () => {
+  for (const spelling of ['s3://ml-data/flowers', 'S3://ml-data/flowers/'])
+    assert.equal(chooseDataset(CATALOG, 'team-b', spelling), FLOWERS)
+  const own = { ...FLOWERS, name: 'own' }
+  const rules = { datasets: { flowers: ['team-b'], own: ['team-a'] }, sources: {} }
+  const both = { declared: [FLOWERS, own], rules }
+  assert.equal(chooseDataset(both, 'team-a', FLOWERS.source), own)
+  assert.throws(() => chooseDataset(both, 'team-c', FLOWERS.source), { status: 'PERMISSION_DENIED' })
 })
 
 test('a pod names a URL that its namespace may name', () => {
@@ -26,6 +39,8 @@ test('a pod names a URL that its namespace may name', () => {
 for (const [namespace, raw, expected] of [
   ['team-b', 'secrets', { status: 'PERMISSION_DENIED', message: /namespace "team-b" may not read secrets/ }],
   ['team-a', 's3://ml-data/flowers/', { status: 'PERMISSION_DENIED' }],
+  ['team-c', 's3://ml-data/flowers', { status: 'PERMISSION_DENIED', message: /may not read/ }],
+  ['team-b', 'https://data.example/team-b/../team-a/x.tar', { status: 'PERMISSION_DENIED' }],
   ['team-a', 's3://team-b/birds/', { status: 'PERMISSION_DENIED', message: /agent\.csi\.sources/ }],
   ['team-b', 'file:///etc/', { status: 'PERMISSION_DENIED' }],
   ['team-b', 'hf://', { code: 'USAGE' }],

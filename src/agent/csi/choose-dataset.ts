@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
 import { findClosest } from '../../model/find-closest.js'
-import { parseSourceUrl } from '../../model/source-url.js'
+import { canonicalizeSource, findCanonicalSource } from '../../model/source-url.js'
 import { mayNameSource, mayReadDataset, type NamespaceRules } from '../../policy/namespace-rights.js'
 import { CsiRefusal } from './csi-failure.js'
 
@@ -19,12 +19,16 @@ export interface Catalog {
 export function chooseDataset(catalog: Catalog, namespace: string, raw: string): Dataset {
   const { declared, rules } = catalog
   const isUrl = raw.includes('://')
-  const found = declared.find(({ name, source }) => (isUrl ? source === raw : name === raw))
-  if (found) {
-    if (mayReadDataset(rules, namespace, found.name)) return found
+  const canonical = isUrl ? requireSource(raw) : undefined
+  const found = declared.filter(({ name, source }) =>
+    isUrl ? findCanonicalSource(source) === canonical : name === raw,
+  )
+  const readable = found.find(({ name }) => mayReadDataset(rules, namespace, name))
+  if (readable) return readable
+  if (found.length > 0) {
     throw new CsiRefusal(
       'PERMISSION_DENIED',
-      `namespace ${JSON.stringify(namespace)} may not read ${raw}; try: namespaces: of ${found.name} in the agents' dsc.yaml`,
+      `namespace ${JSON.stringify(namespace)} may not read ${raw}; try: namespaces: of ${found[0]!.name} in the agents' dsc.yaml`,
     )
   }
   if (isUrl) return chooseSource(rules, namespace, raw)
@@ -41,11 +45,15 @@ function chooseSource(rules: NamespaceRules, namespace: string, url: string): Da
       'PERMISSION_DENIED',
       `namespace ${JSON.stringify(namespace)} may not name the source ${url}; try: agent.csi.sources in the agents' dsc.yaml`,
     )
+  return { name: deriveDatasetName(url), source: url, include: [], exclude: [] }
+}
+
+/** The canonical text of a source. Throws USAGE for a URL that names none. */
+function requireSource(url: string): string {
   try {
-    parseSourceUrl(url)
+    return canonicalizeSource(url)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new DscError('USAGE', `volumeAttributes.dataset: ${error.message}`, { cause: error })
   }
-  return { name: deriveDatasetName(url), source: url, include: [], exclude: [] }
 }
