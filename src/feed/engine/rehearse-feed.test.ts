@@ -58,25 +58,39 @@ async function runEpoch(engine: FeedEngine, streams: readonly BatchStream[], epo
   return { requests: sum('requests'), kept: sum('kept') }
 }
 
+interface Run {
+  readonly data: keyof typeof folders
+  readonly k: number | 'auto'
+  readonly memoryBytes: number
+  readonly ranks: number
+  readonly batchSize: number
+}
+
+function testRehearsal({ data, k, memoryBytes, ranks, batchSize }: Run): void {
+  const title = `${data}, k = ${k}, ${memoryBytes / MIB} MiB, ${ranks} × ${batchSize}`
+  test(`a rehearsal makes the requests of the run: ${title}`, async () => {
+    const { table } = folders[data]
+    const plan: ArenaBudgetOptions = {
+      ...planSampleRoom(table),
+      memoryBytes,
+      sampleCount: table.count,
+      nodeCount: 1,
+      ranks: Array.from({ length: ranks }, () => ({ batchSize, leases: 3 })),
+      k,
+      requestBytes: 256 * 1024,
+    }
+    const rehearsed = await rehearseFeed(table, plan)
+    assert.ok(rehearsed.first.requests > 0)
+    assert.deepEqual(rehearsed, await runFeed(folders[data], plan))
+  })
+}
+
 for (const data of ['plain', 'tar', 'large'] as const)
   for (const k of ['auto', 1, 8, 64] as const)
     for (const memoryBytes of data === 'large' ? [24 * MIB, 64 * MIB] : [MIB, 2 * MIB, 16 * MIB])
-      for (const ranks of [1, 2]) {
-        const batchSize = data === 'large' ? 4 : 32
-        const title = `${data}, k = ${k}, ${memoryBytes / MIB} MiB, ${ranks === 1 ? '1 rank' : '2 ranks'}`
-        test(`a rehearsal makes the requests of the run: ${title}`, async () => {
-          const { table } = folders[data]
-          const plan: ArenaBudgetOptions = {
-            ...planSampleRoom(table),
-            memoryBytes,
-            sampleCount: table.count,
-            nodeCount: 1,
-            ranks: Array.from({ length: ranks }, () => ({ batchSize, leases: 3 })),
-            k,
-            requestBytes: 256 * 1024,
-          }
-          const rehearsed = await rehearseFeed(table, plan)
-          assert.ok(rehearsed.first.requests > 0)
-          assert.deepEqual(rehearsed, await runFeed(folders[data], plan))
-        })
-      }
+      for (const ranks of [1, 2])
+        testRehearsal({ data, k, memoryBytes, ranks, batchSize: data === 'large' ? 4 : 32 })
+
+// The last 70 samples fill no batch, and are more than a request.
+for (const memoryBytes of [2 * MIB, 16 * MIB])
+  testRehearsal({ data: 'plain', k: 50, memoryBytes, ranks: 1, batchSize: 240 })
