@@ -64,7 +64,7 @@ test('a ready copy is leased the short way, and whatever is not that simple is l
   }
 })
 
-test('a record in PostgreSQL is asked the short way, too, unless the node belongs to another machine', async (context) => {
+test('a record in PostgreSQL is asked the short way, too, unless the node is another cache', async (context) => {
   const server = await startPostgresServer()
   context.after(() => server.close())
   const url = await server.makeDatabase()
@@ -72,7 +72,7 @@ test('a record in PostgreSQL is asked the short way, too, unless the node belong
   assert.deepEqual(await prepareShort('data', '--task', 'second'), { code: 0, stdout: first.stdout })
   const database = await openPostgresDatabase(url)
   await database.write('durable', 'all', async (transaction) => {
-    transaction.post(`UPDATE nodes SET identity = replace(identity, '"id":"', '"id":"another-')`)
+    transaction.post(`UPDATE nodes SET identity = replace(identity, '"cacheId":"', '"cacheId":"another-')`)
   })
   await database.close()
   assert.deepEqual(await prepareShort('data', '--task', 'third'), { code: 9, stdout: '' })
