@@ -75,6 +75,11 @@ export function deriveDatasetName(source: string, filters: Partial<Filters> = {}
   return parseDatasetName(`${slug === '' ? 'dataset' : slug}-${fnv1a(definition)}`)
 }
 
+/** Whether the name is the one that dsc derives from a URL: nobody has given it another. */
+export function isUndeclared({ name, source, include, exclude }: Dataset): boolean {
+  return deriveDatasetName(source, { include, exclude }) === name
+}
+
 function fnv1a(text: string): string {
   let hash = 0xcbf29ce484222325n
   for (const byte of new TextEncoder().encode(text))

@@ -3,7 +3,7 @@ import type { EvictionSelection } from '../../cache/eviction/evict-copies.js'
 import { addUse } from '../../cache/leases/add-use.js'
 import { takeReadyCopy } from '../../cache/leases/take-ready-copy.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import { type Dataset, isUndeclared } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { isAdmin } from '../../policy/rights.js'
@@ -20,18 +20,24 @@ import {
   readText,
   readTexts,
 } from './read-input.js'
-import { isUndeclared } from './undeclared-bytes.js'
 
 /** What changes the cache: staging and eviction. */
 export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
   prepare: async (call) => {
+    const request = readDataset(call.input)
+    const isRefresh = readFlag(call.input, 'isRefresh')
+    const known = await findKnown(call, request.name)
+    const isReadable = known?.dataset.source === request.source && !isRefresh
+    const ready = isReadable ? await takeReady(call, known.dataset) : null
+    if (ready !== null) return { result: ready }
+    const { dataset, isDeclared } = judgeAsked(call, request, known)
     const asked = {
-      dataset: await resolveAsked(call),
+      dataset,
       lease: placeLease(call),
-      isRefresh: readFlag(call.input, 'isRefresh'),
+      isRefresh,
       isPrefetch: readFlag(call.input, 'isPrefetch'),
     }
-    const free = await takeUndeclared(call, asked)
+    const free = isDeclared ? () => {} : await takeUndeclared(call, asked)
     try {
       return {
         result: await openApi(call).prepare({ ...asked, mayWait: readFlag(call.input, 'mayWait') }, call),
@@ -41,21 +47,13 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     }
   },
   takeReady: async (call) => {
-    const { cache } = call.service
-    const dataset = await findKnown(call, readText(call.input, 'name'))
-    if (dataset === undefined) return { result: null }
-    requireRight(call, { kind: 'prepare', source: dataset.source, isDeclared: true })
-    const lease = placeLease(call)
-    const ready = await takeReadyCopy(cache, { dataset, lease })
-    if (ready.outcome !== 'ready') return { result: null }
-    await addUse(cache, { copy: ready.copy, lease, waitedMs: 0 })
-    return {
-      result: { copy: ready.copy, leaseId: ready.leaseId, isStagedHere: false, lease } satisfies Leased,
-    }
+    const known = await findKnown(call, readText(call.input, 'name'))
+    return { result: known === undefined ? null : await takeReady(call, known.dataset) }
   },
   planPrepare: async (call) => {
+    const asked = readDataset(call.input)
     const request = {
-      dataset: await resolveAsked(call),
+      dataset: judgeAsked(call, asked, await findKnown(call, asked.name)).dataset,
       isRefresh: readFlag(call.input, 'isRefresh'),
       isPrefetch: readFlag(call.input, 'isPrefetch'),
       parties: choosePartiesOf(call, undefined),
@@ -80,8 +78,7 @@ async function takeUndeclared(
 ): Promise<() => void> {
   const { asker, service } = call
   const { dataset } = asked
-  if (service.declared.includes(dataset) || !isUndeclared(dataset) || isAdmin(asker, service.rules))
-    return () => {}
+  if (isAdmin(asker, service.rules)) return () => {}
   const plan = await openApi(call).planPrepare({ ...asked, parties: asker.parties }, call)
   if (plan.outcome === 'ready' || plan.outcome === 'wait') return () => {}
   return service.undeclared.take(service.cache, { asker, dataset, neededBytes: plan.diskBytes })
@@ -108,34 +105,52 @@ function choosePartiesOf(call: DoorCall, said: readonly string[] | undefined): r
   return call.asker.uid === 0 && said !== undefined ? said : call.asker.parties
 }
 
-/**
- * The dataset that is meant, as the service knows it: a client's definition says which one, never how it is reached. An
- * undeclared source is read without credentials, for the service's are not the asker's.
- */
-async function resolveAsked(call: DoorCall): Promise<Dataset> {
-  const { service } = call
-  const asked = readDataset(call.input)
-  const known = await findKnown(call, asked.name)
-  if (known?.source === asked.source) {
-    requireRight(call, { kind: 'prepare', source: known.source, isDeclared: true })
-    return known
-  }
-  parseSourceUrl(asked.source)
-  // A name that stands for another source is not taken from it, however alike two digests can be made.
-  if (known !== undefined || deriveDatasetName(asked.source, asked) !== asked.name)
-    throw new DscError('DATASET_UNKNOWN', `no dataset is called ${asked.name}`, { hint: 'dsc dataset ls' })
-  requireRight(call, { kind: 'prepare', source: asked.source, isDeclared: false })
-  return isAdmin(call.asker, service.rules) ? asked : { ...asked, anonymous: true }
+/** A definition that the service knows under a name. Only what is declared may be read for anybody, as it says. */
+interface Known {
+  readonly dataset: Dataset
+  /** False: it comes from a copy, or from a URL that somebody asked for, on this node or another one of the record. */
+  readonly isDeclared: boolean
 }
 
-async function findKnown({ service }: DoorCall, name: string): Promise<Dataset | undefined> {
+/**
+ * The dataset to stage, as the service knows it: a client's definition says which one, never how it is reached. An
+ * undeclared source is read without credentials, for the service's are not the asker's.
+ */
+function judgeAsked(call: DoorCall, asked: Dataset, known: Known | undefined): Known {
+  const isSame = known?.dataset.source === asked.source
+  const isDeclared = isSame && known.isDeclared
+  parseSourceUrl(asked.source)
+  requireRight(call, { kind: 'prepare', source: asked.source, isDeclared })
+  if (isDeclared) return known
+  const mayDoAll = isAdmin(call.asker, call.service.rules)
+  // A name that stands for another source is not taken from it, however alike two digests can be made.
+  const isNamed = isSame ? mayDoAll || isUndeclared(asked) : known === undefined && isUndeclared(asked)
+  if (!isNamed)
+    throw new DscError('DATASET_UNKNOWN', `no dataset of this service is called ${asked.name}`, {
+      hint: 'dsc dataset ls',
+    })
+  return { dataset: mayDoAll ? asked : { ...asked, anonymous: true }, isDeclared }
+}
+
+async function findKnown({ service }: DoorCall, name: string): Promise<Known | undefined> {
   const declared = service.declared.find((dataset) => dataset.name === name)
-  if (declared) return declared
+  if (declared) return { dataset: declared, isDeclared: true }
   const { record, nowMs } = service.cache
   const added = await record.findDataset(name)
-  if (added) return added
+  if (added) return { dataset: added, isDeclared: !isUndeclared(added) }
   const copies = await record.listCopies({ dataset: name }, nowMs())
-  return copies.findLast(({ source }) => source !== null)?.source ?? undefined
+  const dataset = copies.findLast(({ source }) => source !== null)?.source
+  return dataset ? { dataset, isDeclared: false } : undefined
+}
+
+/** Leases a ready copy, which reads no source: everybody may, as everybody may read its files. */
+async function takeReady(call: DoorCall, dataset: Dataset): Promise<Leased | null> {
+  const { cache } = call.service
+  const lease = placeLease(call)
+  const ready = await takeReadyCopy(cache, { dataset, lease })
+  if (ready.outcome !== 'ready') return null
+  await addUse(cache, { copy: ready.copy, lease, waitedMs: 0 })
+  return { copy: ready.copy, leaseId: ready.leaseId, isStagedHere: false, lease }
 }
 
 function readDataset(input: Fields): Dataset {

@@ -2,64 +2,13 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
 import { deriveDatasetName } from '../../model/dataset.js'
 import { loadReadPeer, type Peer } from '../../platform/peer-credentials.js'
-import { openExampleCache } from '../../testing/example-cache.js'
+import { ADA, EVE, openService, prepareAs, signal, silently } from '../../testing/door-service.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
-import { createMetrics } from '../metrics/metrics.js'
-import { createDoorApi } from './door-api.js'
-import { DoorClient } from './door-client.js'
-import { openDoorRecord } from './door-record.js'
-import { openDoor } from './door-server.js'
 import { takeReadyAtDoor } from './take-ready.js'
-import { UndeclaredBytes } from './undeclared-bytes.js'
-
-const ADA = 64_001
-const EVE = 64_003
-const OWNER = 64_010
-
-/** A service over an example cache. The test says who knocks; the kernel's own word is tested by the end. */
-async function openService(context: TestContext) {
-  const example = await openExampleCache(context)
-  const flowers = example.makeDataset('flowers', { 'a.txt': 'rose' })
-  const folder = join(await temporaryDirectory(context), 'run')
-  const path = join(folder, 'dsc.sock')
-  const asker = { uid: ADA }
-  const notes: string[] = []
-  const stopping = new AbortController()
-  const door = await openDoor({
-    path,
-    cache: example.cache,
-    declared: [flowers],
-    rules: { ownerUid: OWNER, admins: [] },
-    undeclared: new UndeclaredBytes(9 * 1024 * 1024),
-    version: '1.2.3',
-    metrics: createMetrics(),
-    stopping: stopping.signal,
-    note: (sentence) => void notes.push(sentence),
-    readPeer: (): Peer => ({ uid: asker.uid, gid: asker.uid, groups: [], pid: process.pid }),
-  })
-  context.after(() => door.stop(0))
-  const client = new DoorClient(path, { onAway: () => {}, patienceMs: 300 })
-  const as = (uid: number) => {
-    asker.uid = uid
-    return {
-      api: createDoorApi(client, { bandwidthBytesPerSecond: undefined }),
-      record: openDoorRecord(client, 0),
-    }
-  }
-  return { ...example, flowers, path, client, as, notes, stopping, door }
-}
-
-const signal = new AbortController().signal
-const prepareAs = (task: string) => ({
-  lease: { task, holder: { kind: 'ttl' as const }, expiresAtMs: Date.now() + 3_600_000 },
-  isRefresh: false,
-  mayWait: true,
-})
-const silently = { signal, onProgress: () => {} }
 
 test('the kernel says who connects, with a library that npm installs prebuilt', async (context) => {
   const path = join(await temporaryDirectory(context), 'socket')

@@ -3,7 +3,7 @@ import { readCopyPages } from '../../cache/status/record-pages.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { Copy } from '../../model/copy.js'
-import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import { type Dataset, isUndeclared } from '../../model/dataset.js'
 import type { Asker } from '../../policy/rights.js'
 
 /**
@@ -57,9 +57,4 @@ export class UndeclaredBytes {
 function isOf({ parties }: Asker, { parties: own, source }: Copy): boolean {
   const user = parties.find((party) => party.startsWith('user:'))
   return user !== undefined && own?.includes(user) === true && source !== null && isUndeclared(source)
-}
-
-/** Whether the name is the one that dsc derives from a URL: nobody has given it another. */
-export function isUndeclared({ name, source, include, exclude }: Dataset): boolean {
-  return deriveDatasetName(source, { include, exclude }) === name
 }

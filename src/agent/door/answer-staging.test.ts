@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { deriveDatasetName } from '../../model/dataset.js'
+import { ADA, EVE, openService, prepareAs, silently } from '../../testing/door-service.js'
+import { openExampleCache } from '../../testing/example-cache.js'
+
+const SECRET = 'file:///srv/secret/'
+const MODEL = 'hf://org/model'
+
+for (const { what, name, source, code } of [
+  { what: 'a secret that another node names', name: 'secret', source: SECRET, code: 'NOT_PERMITTED' },
+  {
+    what: 'a secret that another node took by its URL',
+    name: deriveDatasetName(SECRET),
+    source: SECRET,
+    code: 'NOT_PERMITTED',
+  },
+  {
+    what: 'a name that another node gives a public source',
+    name: 'birds',
+    source: MODEL,
+    code: 'DATASET_UNKNOWN',
+  },
+])
+  test(`${what} is no dataset of this service`, async (context) => {
+    const { as, cache } = await openService(context)
+    const other = await openExampleCache(context, { record: cache.record, node: 'other' })
+    const dataset = { ...other.makeDataset(name), source }
+    await other.prepare(dataset)
+    await assert.rejects(as(EVE).api.prepare({ ...prepareAs('job'), dataset }, silently), {
+      code,
+    })
+    assert.deepEqual(await cache.record.listCopies({ node: cache.node }, 0), [])
+  })
+
+test('what an admin stages is ready for everybody, and read again for admins alone', async (context) => {
+  const { as, makeDataset } = await openService(context)
+  const dataset = { ...makeDataset(deriveDatasetName(SECRET)), source: SECRET }
+  const staged = await as(0).api.prepare({ ...prepareAs('prolog'), dataset }, silently)
+  const asked = { ...prepareAs('job'), dataset }
+  const ready = await as(ADA).api.prepare(asked, silently)
+  assert.deepEqual([ready.copy.copyId, ready.isStagedHere], [staged.copy.copyId, false])
+  await assert.rejects(as(ADA).api.prepare({ ...asked, isRefresh: true }, silently), {
+    code: 'NOT_PERMITTED',
+  })
+})
+
+test('another node’s copy says nothing about how a public source is reached', async (context) => {
+  const { as, cache, makeDataset } = await openService(context)
+  const other = await openExampleCache(context, { record: cache.record, node: 'other' })
+  const dataset = { ...makeDataset(deriveDatasetName(MODEL)), source: MODEL }
+  await other.prepare({ ...other.makeDataset(dataset.name), source: MODEL, endpoint: 'http://10.0.0.1' })
+  const { copy } = await as(EVE).api.prepare({ ...prepareAs('job'), dataset }, silently)
+  assert.deepEqual(copy.source, { ...dataset, anonymous: true })
+})
+
+test('a URL whose derived name another source holds is not staged', async (context) => {
+  const { as, cache, makeDataset } = await openService(context)
+  const dataset = { ...makeDataset(deriveDatasetName(MODEL)), source: MODEL }
+  await cache.record.saveDataset({ ...dataset, source: 'hf://org/other' }, 0)
+  await assert.rejects(as(EVE).api.prepare({ ...prepareAs('job'), dataset }, silently), {
+    code: 'DATASET_UNKNOWN',
+  })
+  assert.deepEqual(await cache.record.listCopies({}, 0), [])
+})
