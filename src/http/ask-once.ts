@@ -24,6 +24,16 @@ export interface Question {
   readonly agent?: Agent | undefined
 }
 
+/** The server did not take the connection in time, or has sent nothing for too long. */
+export class NoAnswer extends Error {
+  readonly code: 'NO_CONNECTION' | 'SILENT'
+
+  constructor(code: NoAnswer['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
 /** Sends one request. Read the answer's stream to its end, or destroy it. */
 export function askOnce(url: string, question: Question): Promise<IncomingMessage> {
   const {
@@ -55,7 +65,7 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
     })
     let answer: IncomingMessage | undefined
     const connecting = setTimeout(
-      () => request.destroy(new Error(`no connection in ${connectTimeoutMs} ms`)),
+      () => request.destroy(new NoAnswer('NO_CONNECTION', `no connection in ${connectTimeoutMs} ms`)),
       connectTimeoutMs,
     )
     request.once('socket', (socket) => {
@@ -63,7 +73,7 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
       else socket.once(send === requestTls ? 'secureConnect' : 'connect', () => clearTimeout(connecting))
     })
     request.setTimeout(silenceMs, () =>
-      (answer ?? request).destroy(new Error(`no byte for ${silenceMs / 1000} s`)),
+      (answer ?? request).destroy(new NoAnswer('SILENT', `no byte for ${silenceMs / 1000} s`)),
     )
     request.once('response', (message) => {
       answer = message

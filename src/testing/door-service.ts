@@ -25,19 +25,23 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
   const asker = { uid: ADA }
   const notes: string[] = []
   const stopping = new AbortController()
-  const door = await openDoor({
-    path,
-    cache: example.cache,
-    declared: [flowers],
-    rules: { ownerUid: OWNER, admins: [] },
-    undeclared: new UndeclaredBytes(9 * 1024 * 1024),
-    version: '1.2.3',
-    metrics: createMetrics(),
-    stopping: stopping.signal,
-    note: (sentence) => void notes.push(sentence),
-    readPeer: (): Peer => ({ uid: asker.uid, gid: asker.uid, groups: [], pid: process.pid }),
-  })
-  context.after(() => door.stop(0))
+  const open = async () => {
+    const door = await openDoor({
+      path,
+      cache: example.cache,
+      declared: [flowers],
+      rules: { ownerUid: OWNER, admins: [] },
+      undeclared: new UndeclaredBytes(9 * 1024 * 1024),
+      version: '1.2.3',
+      metrics: createMetrics(),
+      stopping: stopping.signal,
+      note: (sentence) => void notes.push(sentence),
+      readPeer: (): Peer => ({ uid: asker.uid, gid: asker.uid, groups: [], pid: process.pid }),
+    })
+    context.after(() => door.stop(0))
+    return door
+  }
+  const door = await open()
   const client = new DoorClient(path, { onAway: () => {}, patienceMs: 300 })
   const as = (uid: number) => {
     asker.uid = uid
@@ -46,7 +50,7 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
       record: openDoorRecord(client, 0),
     }
   }
-  return { ...example, flowers, path, client, as, notes, stopping, door }
+  return { ...example, flowers, path, client, as, notes, stopping, door, reopen: open }
 }
 
 export const signal: AbortSignal = new AbortController().signal

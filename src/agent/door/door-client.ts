@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { interrupted } from '../../cache/prepare/interrupted.js'
 import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import type { FailureAnswer } from '../../failure/failure-answer.js'
 import { FAILURES, type FailureCode } from '../../failure/failure-table.js'
 import { readJsonLines } from '../../frames/lines.js'
 import { askOnce } from '../../http/ask-once.js'
+import { pause } from '../../platform/poll.js'
 import { findDoorFault } from './door-socket.js'
 import { type DoorGreeting, type DoorLine, pathOfOperation } from './door-wire.js'
 
@@ -17,7 +18,10 @@ const ASK_AGAIN_MS = 200
 const SILENCE_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5000
 /** What a service that is being restarted looks like, or one that has no place for another connection at the moment. */
-const AWAY = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAGAIN'])
+const AWAY = new Set([
+  ...['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAGAIN'],
+  ...['NO_CONNECTION', 'SILENT', 'CUT_OFF'],
+])
 
 /** What to hear of while an operation runs. */
 export interface AskOptions {
@@ -62,6 +66,9 @@ export class DoorClient {
     const { onAway, patienceMs = PATIENCE_MS } = this.#tell
     const signal = options.signal ?? this.#tell.signal
     let awaySinceMs: number | undefined
+    const heard = () => {
+      awaySinceMs = undefined
+    }
     for (;;) {
       const fault = findDoorFault(this.path)
       if (fault !== undefined)
@@ -69,7 +76,7 @@ export class DoorClient {
           hint: 'ask the owner of the service to give the socket a folder of its own',
         })
       try {
-        return await this.#askNow(operation, input, { ...options, signal })
+        return await this.#askNow(operation, input, { ...options, signal, heard })
       } catch (error) {
         if (signal?.aborted) throw interrupted(signal)
         const isFull = isDscError(error, 'TOO_MANY_REQUESTS')
@@ -83,13 +90,16 @@ export class DoorClient {
         if (!isFull && (isOver || !isAway(error))) throw this.#unreachable(error)
       }
       // Hundreds of tasks that begin at once must not ask again at once.
-      await sleep(ASK_AGAIN_MS * (0.5 + Math.random()), undefined, { ...(signal && { signal }) }).catch(
-        () => {},
-      )
+      await pause(ASK_AGAIN_MS * (0.5 + Math.random()), signal)
     }
   }
 
-  async #askNow(operation: string, input: object, options: AskOptions): Promise<Answered> {
+  /** Calls `heard` with every line, for a service that answers is not away. */
+  async #askNow(
+    operation: string,
+    input: object,
+    options: AskOptions & { readonly heard: () => void },
+  ): Promise<Answered> {
     let answer: IncomingMessage | undefined
     try {
       answer = await askOnce(`http://localhost${pathOfOperation(operation)}`, {
@@ -106,6 +116,7 @@ export class DoorClient {
       if (answer.statusCode !== 200) throw await this.#refused(answer)
       const items: unknown[] = []
       for await (const line of readJsonLines(answer, parseDoorLine)) {
+        options.heard()
         if ('progress' in line) options.onProgress?.(line.progress)
         else if ('item' in line) items.push(line.item)
         else if ('error' in line) throw failureOf(line.error)
@@ -149,21 +160,15 @@ interface Answered {
 
 /** The service ended its answer in the middle: it was stopped. */
 class CutOff extends Error {
+  readonly code = 'CUT_OFF'
+
   constructor() {
     super('it ended its answer in the middle')
   }
 }
 
 function isAway(error: unknown): boolean {
-  if (error instanceof CutOff) return true
-  const { code = '', message = '' } = error as NodeJS.ErrnoException
-  return AWAY.has(code) || message === 'aborted' || message.startsWith('no byte for')
-}
-
-function interrupted(signal: AbortSignal): DscError {
-  return new DscError('INTERRUPTED', `stopped by ${String(signal.reason)}`, {
-    hint: 'run the same command again: it goes on where it stopped',
-  })
+  return AWAY.has((error as NodeJS.ErrnoException).code ?? '')
 }
 
 function parseDoorLine(raw: unknown): DoorLine {

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { DscError } from '../../failure/dsc-error.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { pause } from '../../platform/poll.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import type { DoorClient } from './door-client.js'
 import { PAGE_ROWS } from './door-wire.js'
@@ -39,8 +39,7 @@ export function openDoorRecord(client: DoorClient, serviceNowMs: number): Record
     ...refuseInside(),
     location: `the service at ${client.path}`,
     nowMs: () => Math.round(performance.now() + aheadMs),
-    waitForChange: ({ pollMs, signal }) =>
-      sleep(pollMs, undefined, { ...(signal && { signal }) }).catch(() => {}),
+    waitForChange: ({ pollMs, signal }) => pause(pollMs, signal),
     close: async () => {},
     findDataset: async (name) => (await client.ask('findDataset', { name })) ?? undefined,
     listDatasets: () => client.list('listDatasets', {}),

@@ -242,12 +242,6 @@ test('a page has an end, and those that follow are asked for', async (context) =
   assert.equal((await as(ADA).record.listEvents({ limit: 1e6 })).length, 501)
 })
 
-test('a service that is stopped is waited for, and one that stays away is named', async (context) => {
-  const { client, door, path } = await openService(context)
-  await door.stop(0)
-  await assert.rejects(client.greet(), { code: 'SERVICE_UNREACHABLE', message: new RegExp(path) })
-})
-
 test('a door that anybody could have made is not knocked at', async (context) => {
   const { client, path } = await openService(context)
   chmodSync(join(path, '..'), 0o777)
