@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
-import { describeFailure, isDscError } from '../../failure/dsc-error.js'
+import { describeFailure } from '../../failure/dsc-error.js'
 import type { FailureAnswer } from '../../failure/failure-answer.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 import { formatJsonLine } from '../../frames/lines.js'
 
 /** The last line of an answer that failed. */
@@ -70,9 +71,10 @@ export async function answerInLines(
 }
 
 function describeError(error: unknown, note: (sentence: string) => void): ErrorLine {
-  if (isDscError(error)) {
-    note(`failed: ${error.message.replaceAll('\n', '; ')}${error.id ? ` (dsc why ${error.id})` : ''}`)
-    return { error: describeFailure(error) }
+  const known = explainSystemError(error)
+  if (known) {
+    note(`failed: ${known.message.replaceAll('\n', '; ')}${known.id ? ` (dsc why ${known.id})` : ''}`)
+    return { error: describeFailure(known) }
   }
   // A bug: tell the caller, and log everything that is known.
   const { message, stack } = error as Error
