@@ -1,11 +1,17 @@
 import { readdirSync } from 'node:fs'
 import { DscError } from '../../failure/dsc-error.js'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { MAX_LEASE_MS, type PlacedLease } from '../../model/lease.js'
 import type { RecordEventKind } from '../../model/record-event.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { isAdmin } from '../../policy/rights.js'
-import type { CopyFilter, EventFilter, LeaseFilter } from '../../records/contract/record-requests.js'
+import type {
+  CopyFilter,
+  EventFilter,
+  LeaseFilter,
+  ReleaseFilter,
+} from '../../records/contract/record-requests.js'
 import { type DoorCall, type DoorResult, type Operation, requireRight } from './door-call.js'
 import { PAGE_ROWS } from './door-wire.js'
 import { locateChild } from './find-holder.js'
@@ -55,6 +61,7 @@ export const RECORD_OPERATIONS: Readonly<Record<string, Operation>> = {
 }
 
 const PLACE = { dataset: readText, node: readText }
+const RELEASED = { ...PLACE, task: readText, leaseId: readText }
 
 function readLimit(input: Fields): number {
   return Math.max(1, Math.min(readOptional(input, 'limit', readNumber) ?? PAGE_ROWS, PAGE_ROWS))
@@ -80,7 +87,7 @@ function readCopyFilter(input: Fields): CopyFilter {
 function readLeaseFilter(input: Fields): LeaseFilter {
   const after = readOptional(input, 'after', (fields, name) => readFields(fields[name], name))
   return {
-    ...pickFields(input, { ...PLACE, copyId: readText, purpose: readText }),
+    ...pickFields(input, { ...RELEASED, copyId: readText, purpose: readText }),
     ...(after && {
       after: { createdAtMs: readNumber(after, 'createdAtMs'), leaseId: readText(after, 'leaseId') },
     }),
@@ -108,14 +115,9 @@ function readEventFilter(input: Fields): EventFilter {
 /** Ends the asker's own leases that match; of an admin, all that match. */
 async function answerRelease(call: DoorCall): Promise<DoorResult> {
   const { record, nowMs } = call.service.cache
-  const filter = pickFields(call.input, { ...PLACE, task: readText, leaseId: readText })
+  const filter = pickFields(call.input, RELEASED)
   if (isAdmin(call.asker, call.service.rules)) return { result: await record.releaseUses(filter, nowMs()) }
-  const matching = (await listAllLeases(call, filter)).filter(
-    ({ leaseId, task, purpose }) =>
-      purpose === 'use' &&
-      (filter.leaseId === undefined || filter.leaseId === leaseId) &&
-      (filter.task === undefined || filter.task === task),
-  )
+  const matching = await listAllUses(call, filter)
   const own = matching.filter(({ holder }) => holder.userId === call.asker.uid)
   const [other] = matching
   if (filter.leaseId !== undefined && own.length === 0 && other)
@@ -125,18 +127,17 @@ async function answerRelease(call: DoorCall): Promise<DoorResult> {
   return { result: released }
 }
 
-async function listAllLeases(
+async function listAllUses(
   { service, signal }: DoorCall,
-  { dataset, node }: Pick<LeaseFilter, 'dataset' | 'node'>,
+  filter: ReleaseFilter,
 ): Promise<readonly PlacedLease[]> {
   const found: PlacedLease[] = []
   for (;;) {
-    signal.throwIfAborted()
+    throwIfStopped(signal)
     const after = found.at(-1)
     const page = await service.cache.record.listLeases({
+      ...filter,
       purpose: 'use',
-      dataset,
-      node,
       limit: PAGE_ROWS,
       ...(after && { after }),
     })
@@ -148,7 +149,7 @@ async function listAllLeases(
 /** The lease that the request names. Rejects with NOT_PERMITTED if it is another user's; undefined: there is none. */
 async function findOwnLease(call: DoorCall): Promise<PlacedLease | undefined> {
   const leaseId = readText(call.input, 'leaseId')
-  const lease = (await listAllLeases(call, {})).find((each) => each.leaseId === leaseId)
+  const [lease] = await call.service.cache.record.listLeases({ leaseId, purpose: 'use' })
   if (lease) requireRight(call, { kind: 'end-lease', holderUid: lease.holder.userId })
   return lease
 }

@@ -6,8 +6,10 @@ import { test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
 import { deriveDatasetName } from '../../model/dataset.js'
 import { loadReadPeer, type Peer } from '../../platform/peer-credentials.js'
+import type { LeaseFilter } from '../../records/contract/record-requests.js'
 import { ADA, EVE, openService, prepareAs, signal, silently } from '../../testing/door-service.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { DoorClient } from './door-client.js'
 import { takeReadyAtDoor } from './take-ready.js'
 
 test('the kernel says who connects, with a library that npm installs prebuilt', async (context) => {
@@ -61,6 +63,29 @@ test('two users of one task do not share a lease', async (context) => {
     (await cache.record.listLeases({ purpose: 'use' })).map(({ holder }) => holder.userId),
     [ADA],
   )
+})
+
+test('one lease is looked up by its id, however many the record has', async (context) => {
+  const { as, flowers, cache, path } = await openService(context)
+  const leaseIds: string[] = []
+  for (const task of ['one', 'two'])
+    leaseIds.push((await as(ADA).api.prepare({ ...prepareAs(task), dataset: flowers }, silently)).leaseId)
+  const [leaseId = ''] = leaseIds
+  const { listLeases } = cache.record
+  const read: string[] = []
+  Object.assign(cache.record, {
+    listLeases: async (filter: LeaseFilter) => {
+      const leases = await listLeases(filter)
+      read.push(...leases.map((lease) => lease.leaseId))
+      return leases
+    },
+  })
+  const { record } = as(ADA)
+  assert.equal((await record.listLeases({ leaseId })).length, 1)
+  assert.equal(await record.renewLease(leaseId, Date.now() + 1e6, 0), true)
+  await new DoorClient(path, { onAway: () => {} }).ask('handOverLease', { leaseId, pid: 1 })
+  assert.equal(await record.releaseUses({ task: 'one' }, 0), 1)
+  assert.deepEqual(new Set(read), new Set([leaseId]))
 })
 
 test('a process that is no ancestor of the asker holds nothing', async (context) => {

@@ -30,10 +30,8 @@ export interface StripeMove {
 }
 
 /** Selects the leases that match every given field. */
-export interface LeaseFilter {
+export interface LeaseFilter extends ReleaseFilter {
   readonly purpose?: LeasePurpose | undefined
-  readonly dataset?: string | undefined
-  readonly node?: string | undefined
   readonly copyId?: string | undefined
   /** Only leases after this one, in the order of the answer. */
   readonly after?: Pick<Lease, 'createdAtMs' | 'leaseId'> | undefined

@@ -176,6 +176,14 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     assert.ok(leases.length > 3)
     for (const [at, lease] of leases.entries())
       assert.deepEqual(await record.listLeases({ after: lease, limit: 2 }), leases.slice(at + 1, at + 3))
+    for (const { leaseId, task } of leases) {
+      const own = leases.filter((lease) => lease.leaseId === leaseId)
+      assert.deepEqual(await record.listLeases({ leaseId }), own)
+      assert.deepEqual(
+        await record.listLeases({ task }),
+        leases.filter((lease) => lease.task === task),
+      )
+    }
     const events = await record.listEvents({ limit: 100 })
     assert.ok(events.length > 1)
     for (const [at, { sequence }] of events.entries())

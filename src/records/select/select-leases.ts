@@ -1,5 +1,5 @@
 import type { PlacedLease } from '../../model/lease.js'
-import type { LeaseFilter, ReleaseFilter } from '../contract/record-requests.js'
+import type { LeaseFilter } from '../contract/record-requests.js'
 import { toLease } from '../database/row-mapping.js'
 import type { SqlReader, SqlRow, SqlValue } from '../database/sql-database.js'
 
@@ -8,10 +8,7 @@ export const SELECT_LEASES =
   'SELECT leases.*, copies.dataset, copies.node FROM leases JOIN copies ON copies.copy_id = leases.copy_id'
 
 /** Matching leases, oldest first. */
-export async function selectLeases(
-  reader: SqlReader,
-  filter: LeaseFilter & ReleaseFilter,
-): Promise<readonly PlacedLease[]> {
+export async function selectLeases(reader: SqlReader, filter: LeaseFilter): Promise<readonly PlacedLease[]> {
   const { sql, parameters } = leaseQuery(filter)
   return reader.map(sql, parameters, (row) => ({
     ...toLease(row),
@@ -21,15 +18,12 @@ export async function selectLeases(
 }
 
 /** Rows of the matching leases, oldest first. */
-export async function selectLeaseRows(
-  reader: SqlReader,
-  filter: LeaseFilter & ReleaseFilter,
-): Promise<readonly SqlRow[]> {
+export async function selectLeaseRows(reader: SqlReader, filter: LeaseFilter): Promise<readonly SqlRow[]> {
   const { sql, parameters } = leaseQuery(filter)
   return reader.all(sql, parameters)
 }
 
-function leaseQuery(filter: LeaseFilter & ReleaseFilter): {
+function leaseQuery(filter: LeaseFilter): {
   readonly sql: string
   readonly parameters: readonly SqlValue[]
 } {
