@@ -3,6 +3,7 @@ import type { CliContext } from './cli/context.js'
 import { createReporter } from './cli/output/reporter.js'
 import { showFailure } from './cli/output/show-failure.js'
 import { goesThroughDoor, readGlobalOptions, runProgram } from './cli/program.js'
+import { readVerbWords } from './cli/verb-words.js'
 import { compose, readVersion } from './compose.js'
 import { isLoggedToFile, log, startLog } from './log/log.js'
 import { readLogSettings } from './log/read-log-settings.js'
@@ -15,7 +16,7 @@ type StopSignal = (typeof STOP_SIGNALS)[number]
 export async function main(): Promise<void> {
   const all = process.argv.slice(2)
   const separator = all.includes('--') ? all.indexOf('--') : all.length
-  const argv = all.slice(0, separator)
+  const { argv, note } = readVerbWords(all.slice(0, separator))
   const globals = readGlobalOptions(argv)
   const stop = new AbortController()
   let stopSignal: StopSignal | undefined
@@ -47,6 +48,7 @@ export async function main(): Promise<void> {
     environment: separator < all.length ? { ...process.env } : process.env,
   }
   let hasFailed = false
+  if (note) report.note(note)
   try {
     const logging = readLogSettings(
       { level: globals.logLevel, filePath: globals.logPath },

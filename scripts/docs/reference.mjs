@@ -72,10 +72,10 @@ async function writeCommands() {
 /** A command, then the commands inside it. Options that three of these share are told once, before them. */
 function writeGroup(command, common) {
   const inner = command.commands.filter((one) => one.name() !== 'help')
-  const uses = Map.groupBy(inner.flatMap(visibleOptions), describe)
+  const isNew = (option) => !common.has(option.long)
+  const uses = Map.groupBy(inner.flatMap(visibleOptions).filter(isNew), describe)
   const shared = [...uses.values()].filter(({ length }) => length >= 3).map(([option]) => option)
   const told = new Set(shared.map(describe))
-  const isNew = (option) => !common.has(option.long)
   return [
     writeCommand(`dsc ${command.name()}`, command, visibleOptions(command).filter(isNew)),
     ...(shared.length > 0

@@ -37,3 +37,12 @@ for (const [path, command] of listCommands(program)) {
     })
   }
 }
+
+test('dsc --help is one screen: every listed verb on a line of its own', () => {
+  const lines = program.helpInformation().split('\n')
+  assert.ok(lines.length <= 40, `${lines.length} lines`)
+  assert.deepEqual(
+    lines.filter((line) => line.length > 80 || line.startsWith('    ')),
+    [],
+  )
+})

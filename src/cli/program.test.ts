@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findVerb, readGlobalOptions } from './program.js'
+import { readGlobalOptions } from './program.js'
+import { findVerb, readVerbWords, rejectUnknownVerb, VIEWS } from './verb-words.js'
+import { VERBS } from './verbs.js'
 
 for (const { argv, configPath, isJson } of [
   { argv: ['prepare', 'flowers'], configPath: undefined, isJson: false },
@@ -27,3 +29,52 @@ for (const { argv, verb } of [
     assert.equal(findVerb(argv), verb)
   })
 }
+
+for (const { argv, own, note } of [
+  { argv: ['ls'], own: ['status'], note: 'dsc: `dsc ls` is called `dsc status`' },
+  {
+    argv: ['-q', 'get', 'flowers'],
+    own: ['-q', 'prepare', 'flowers'],
+    note: 'dsc: `dsc get` is called `dsc prepare`',
+  },
+  { argv: ['version'], own: ['--version'], note: 'dsc: `dsc version` is called `dsc --version`' },
+  {
+    argv: ['logs', 'flowers'],
+    own: ['history', 'flowers'],
+    note: 'dsc: `dsc logs` is called `dsc status --history`',
+  },
+  { argv: ['status', '--json', '--leases'], own: ['leases', '--json'], note: undefined },
+  { argv: ['lock', 'flowers', '--off'], own: ['unlock', 'flowers'], note: undefined },
+  { argv: ['report', '--job', '4711', '--verify'], own: ['receipt', '4711', '--verify'], note: undefined },
+  {
+    argv: ['lock', '--reason', 'ls', 'flowers'],
+    own: ['lock', '--reason', 'ls', 'flowers'],
+    note: undefined,
+  },
+  { argv: ['constructor'], own: ['constructor'], note: undefined },
+  { argv: [], own: [], note: undefined },
+]) {
+  test(`\`dsc ${argv.join(' ')}\` is \`dsc ${own.join(' ')}\``, () => {
+    assert.deepEqual(readVerbWords(argv), { argv: own, note })
+  })
+}
+
+for (const { argv, message, hint } of [
+  { argv: ['statsu'], message: 'unknown command "statsu". Did you mean status?', hint: 'dsc status' },
+  {
+    argv: ['-q', 'delete', 'flowers'],
+    message: 'unknown command "delete". Did you mean evict?',
+    hint: 'dsc -q evict flowers',
+  },
+  { argv: ['frobnicate'], message: 'unknown command "frobnicate"', hint: 'dsc --help' },
+  { argv: ['constructor'], message: 'unknown command "constructor"', hint: 'dsc --help' },
+]) {
+  test(`\`dsc ${argv.join(' ')}\` is refused with what was meant`, () => {
+    assert.throws(() => rejectUnknownVerb(argv), { code: 'USAGE', message, hint })
+  })
+}
+
+test('a view and the verb that leads to it exist, and only the latter is listed', () => {
+  const isListed = (verb: string) => VERBS.find(({ name }) => name === verb)!.group !== undefined
+  for (const { verb, name } of VIEWS) assert.deepEqual([isListed(verb), isListed(name)], [true, false])
+})

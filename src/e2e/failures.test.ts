@@ -11,12 +11,32 @@ const FIXTURES = fileURLToPath(new URL('../../fixtures', import.meta.url))
 const { server, bucket, datasets } = await startFlowerStore()
 after(() => server.close())
 
-test('dsc without a verb shows its help and says what is missing', async (context) => {
+test('dsc without a verb shows its help', async (context) => {
   const world = await makeWorld(context, { server })
   const { code, stdout, stderr } = await world.dsc()
-  assert.deepEqual([code, stdout], [2, ''])
-  assert.match(stderr, /^Usage: dsc/)
-  assert.match(stderr, /dsc: expected a command after dsc, found none\n/)
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.equal(stdout, (await world.dsc('--help')).stdout)
+})
+
+test('a word of another program does the same here, and says what it is called', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  const pulled = await world.dsc('pull', 'flowers', '--task', 'a')
+  assert.equal(pulled.code, 0, pulled.stderr)
+  assert.match(pulled.stderr, /^dsc: `dsc pull` is called `dsc prepare`\n/)
+  assert.match((await world.dsc('ls')).stdout, /flowers +node-a +ready/)
+  assert.equal((await world.dsc('version', '-q')).stdout, (await world.dsc('--version')).stdout)
+  const leases = await world.dsc('status', '--leases', '--json')
+  assert.deepEqual([leases.stderr, JSON.parse(leases.stdout).leases.length], ['', 1])
+})
+
+test('a word of another program that deletes is only translated', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  await world.dsc('prepare', 'flowers', '--task', 'a')
+  await world.dsc('release', 'flowers', '--task', 'a')
+  const { code, stderr } = await world.dsc('rm', 'flowers', '--yes')
+  assert.equal(code, 2)
+  assert.equal(stderr, 'dsc: unknown command "rm". Did you mean evict?\n  try: dsc evict flowers --yes\n')
+  assert.match((await world.dsc('status')).stdout, /flowers +node-a +ready/)
 })
 
 test('a result that cannot be written is told without a stack trace', async (context) => {

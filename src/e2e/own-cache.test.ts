@@ -40,5 +40,5 @@ test('dsc help of a verb is its own help, and of anything else an unknown comman
   const { run } = await makeNewcomer(context)
   for (const verb of [['prepare'], ['feed', 'serve']])
     assert.equal((await run('help', ...verb)).stdout, (await run(...verb, '--help')).stdout)
-  assert.match((await run('help', 'nosuch')).stderr, /unknown command 'nosuch'/)
+  assert.match((await run('help', 'nosuch')).stderr, /unknown command "nosuch"/)
 })
