@@ -24,6 +24,7 @@ const EVERYWHERE = [
   [/\bas (it|they) comes?\b/i, 'during the download'],
   [/\b(tells?|says?) (of|who)\b/i, 'shows, prints, names'],
   [/\b1 \w+s? were\b/i, '1 … was'],
+  [/\b([a-z]{2,}) \1\b(?!\.\w)|\b(\w+, or) \2\b/i, 'once'],
 ]
 const PROSE = [
   [/^\s*(Who|Whoever|Whatever|Nobody)\b(?![^.]*\?)/, 'name the actor first'],
