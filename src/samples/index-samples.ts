@@ -63,7 +63,7 @@ export interface IndexOptions {
 }
 
 /** Version of the method that finds samples: tables made by another one are not used. */
-const METHOD = 'dsc samples 5'
+const METHOD = 'dsc samples 6'
 
 /**
  * Lists the samples under `folder` once: it keeps the table and reuses it while path, size and modification time of

@@ -1,4 +1,5 @@
 import type { ToldDialect } from '../../model/sample-formats.js'
+import { type FirstRecord, judgeFirstRecord } from './csv-header.js'
 
 /** How the records of a file of delimited text are written. */
 export interface CsvDialect {
@@ -6,8 +7,6 @@ export interface CsvDialect {
   readonly delimiter: string
   /** Whether quotes enclose fields; else they are ordinary characters. */
   readonly quotes: 'enclose' | 'text'
-  /** Whether the first record names the fields. */
-  readonly hasHeader: boolean
   /** Whether records that begin with `#` are remarks. */
   readonly hasComments: boolean
 }
@@ -19,10 +18,10 @@ const COMMENT = '#'
 
 /**
  * Finds the dialect of a file from its first part, as DuckDB's sniffer does: the delimiter that gives the records the
- * same number of fields, most fields first; no header where the first record has the types of the others and not all
- * are text. `usual` is the delimiter of the file's name: it wins where it fits. `quotes` is what the whole file says.
+ * same number of fields, most fields first. `usual` is the delimiter of the file's name: it wins where it fits. `quotes`
+ * is what the whole file says.
  */
-export function sniffDialect(head: string, { usual, quotes, told = {} }: SniffOptions): CsvDialect {
+export function sniffDialect(head: string, { usual, quotes, told = {} }: SniffOptions): SniffedDialect {
   const delimiters =
     told.delimiter === undefined ? [usual, ...DELIMITERS.filter((each) => each !== usual)] : [told.delimiter]
   const judged = delimiters.map((delimiter) => judge(head, delimiter, quotes))
@@ -32,7 +31,12 @@ export function sniffDialect(head: string, { usual, quotes, told = {} }: SniffOp
     fitting.toSorted((a, b) => b.columns - a.columns)[0] ??
     judged[0]!
   const { delimiter, records, hasComments } = chosen
-  return { delimiter, quotes, hasHeader: told.header ?? hasHeader(records), hasComments }
+  return { delimiter, quotes, hasComments, first: judgeFirstRecord(records) }
+}
+
+/** A dialect, and what the file shows of its header. */
+export interface SniffedDialect extends CsvDialect {
+  readonly first: FirstRecord
 }
 
 interface SniffOptions {
@@ -94,23 +98,6 @@ function endOfQuoted(text: string, start: number, delimiter: string): number {
     isFieldStart = character === delimiter
   }
   return -1
-}
-
-/** Types that a header's names do not have. */
-const TYPES = [/^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i, /^\d{4}-\d\d-\d\d([T ][\d:.]+)?/, /^(true|false)$/i]
-
-/** A first record with the types of those below it is data; where all is text, it is taken for names. */
-function hasHeader([first, ...body]: readonly (readonly string[])[]): boolean {
-  if (first === undefined || body.length === 0) return true
-  let isTyped = false
-  for (const [column, name] of first.entries()) {
-    const values = body.map((record) => record[column] ?? '').filter((value) => value !== '')
-    const type = values.length > 0 && TYPES.find((each) => values.every((value) => each.test(value.trim())))
-    if (!type) continue
-    if (!type.test(name.trim())) return true
-    isTyped = true
-  }
-  return !isTyped
 }
 
 /** Names of the columns, each once: `a`, `a_1` as DuckDB has them, and `column0` where there is none. */

@@ -1,15 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import type { ToldDialect } from '../../model/sample-formats.js'
-import { type CsvDialect, nameColumns, parseRecord, sniffDialect } from './csv-dialect.js'
-import { judgeQuotes } from './csv-quotes.js'
+import { nameColumns, parseRecord } from './csv-dialect.js'
+import { CsvFolder, type FileDialect } from './csv-folder.js'
 import type { Format } from './format.js'
 import {
-  HEAD_BYTES,
   indexRecords,
   LineEnds,
   RecordDamage,
   type RecordEnds,
-  type RecordFile,
   type RecordFormat,
   type WindowPlace,
 } from './scan-records.js'
@@ -26,23 +23,16 @@ function makeFormat(options: { title: string; pattern: RegExp; delimiter: string
   const { title, pattern, delimiter: usual } = options
   return {
     recognition: { title, holdsSamples: (path) => pattern.test(path), takesAnyName: true },
-    index: (request) => indexRecords(request, (file) => readAs(findDialect(file, usual, request.dialect))),
+    index: (request) => {
+      const folder = new CsvFolder(request, usual)
+      return indexRecords(request, (file) => readAs(folder.findDialect(file)))
+    },
   }
 }
 
-/** Reads the first part and, if there are quotes, all of a file to find how it is written. */
-function findDialect({ fd, size, head }: RecordFile, usual: string, told: ToldDialect = {}): CsvDialect {
-  const text = (size <= HEAD_BYTES ? Buffer.concat([head, LINE_END]) : head).toString()
-  const sniff = (quotes: CsvDialect['quotes']) => sniffDialect(text, { usual, quotes, told })
-  if (told.quote !== undefined) return sniff(told.quote === 'none' ? 'text' : 'enclose')
-  const plain = sniff('text')
-  return judgeQuotes(fd, size, plain.delimiter) === 'text' ? plain : sniff('enclose')
-}
-
-const LINE_END = Buffer.from('\n')
 const COMMENT = 0x23
 
-function readAs({ delimiter, quotes, hasHeader, hasComments }: CsvDialect): RecordFormat {
+function readAs({ delimiter, quotes, hasHeader, hasComments }: FileDialect): RecordFormat {
   return {
     ends: quotes === 'text' ? new LineEnds() : new CsvEnds(delimiter.charCodeAt(0)),
     isSkipped: (record) => record.length === 0 || (hasComments && record[0] === COMMENT),

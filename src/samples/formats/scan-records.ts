@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
-import { toBytes, toText } from '../byte-path.js'
+import { type BytePath, toBytes, toText } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
 import type { LeftOut } from '../plan/sample-files.js'
 import type { TableFile } from '../sample-table.js'
@@ -61,6 +61,7 @@ export interface RecordFormat {
 /** A file to find the format of. */
 export interface RecordFile {
   readonly fd: number
+  readonly path: BytePath
   /** In bytes. */
   readonly size: number
   /** Its first part, without a byte order mark. */
@@ -107,7 +108,7 @@ function indexFile(options: {
   let encoding: TableFile['encoding'] | undefined
   const faults = new RecordFaults(listed, onDamage)
   try {
-    const found = formatOf({ fd, size: listed.size, head: readHead(fd) })
+    const found = formatOf({ fd, path: listed.path, size: listed.size, head: readHead(fd) })
     format = found
     scan.readAll(fd, found.ends, (record, offset) => {
       if (found.isSkipped(record)) return
@@ -131,7 +132,7 @@ function indexFile(options: {
 const EMPTY = Buffer.alloc(0)
 
 /** Reads the first part of a file. Throws RecordDamage if it is packed, or text in another encoding. */
-function readHead(fd: number): Buffer {
+export function readHead(fd: number): Buffer {
   const bytes = Buffer.allocUnsafe(HEAD_BYTES)
   const head = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0))
   const disguise = findDisguise(head)
