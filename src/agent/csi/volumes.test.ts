@@ -161,6 +161,21 @@ test('a volume of a pod that never came back after a reboot is forgotten, but no
   assert.deepEqual([await leases(), [...volumes.listPods()]], [[], []])
 })
 
+test('a path that cannot be unmounted is told of, and forgotten once it can', async (context) => {
+  const { start, mounter, leases, reconcile, wait, told } = await makeNode(context)
+  await start().publish(REQUEST, LATER)
+  mounter.reboot()
+  const volumes = start()
+  wait(300_001)
+  const { unmount } = mounter
+  mounter.unmount = () => Promise.reject(new DscError('IO_FAILED', 'busy'))
+  await reconcile(volumes)
+  assert.deepEqual([told, await leases()], [['busy'], HELD])
+  mounter.unmount = unmount
+  await reconcile(volumes)
+  assert.deepEqual(await leases(), [])
+})
+
 test('a mounted volume is fine while the record is away, and when dsc.yaml no longer has its dataset', async (context) => {
   const { start, cache, told } = await makeNode(context)
   await start().publish(REQUEST, LATER)

@@ -114,7 +114,7 @@ export class Volumes {
       if (note.isOver) await this.#tellOf(this.#forget(note))
       else if (mounted.has(note.target)) {
         if (!leases.some((lease) => isLeaseOf(note, lease))) await this.#tellOf(this.#leaseAgain(note))
-      } else if (nowMs - askedAtMs > FORGET_MS) await this.unpublish(note.target)
+      } else if (nowMs - askedAtMs > FORGET_MS) await this.#tellOf(this.unpublish(note.target))
     }
   }
 
@@ -182,7 +182,7 @@ export class Volumes {
     this.#means.note(`${task} has ${note.dataset} mounted, but the record knows no such copy any more`)
   }
 
-  /** Waits for work with the record for a while; its failure is told, and `reconcile` repeats it. */
+  /** Waits for work a while and notes its failure, so that one volume holds up no other; `reconcile` repeats it. */
   async #tellOf(work: Promise<unknown>): Promise<void> {
     const told = work.catch((error: unknown) =>
       this.#means.note(error instanceof Error ? error.message : String(error)),
