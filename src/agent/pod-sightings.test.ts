@@ -42,15 +42,18 @@ for (const { name, lease, running, mounted, expected } of [
   },
 ] as const)
   test(`a pod ${name} is ${expected}`, () => {
-    const pods = new PodSightings({ nowMs: 0, listRunning: () => running, listMounted: () => mounted })
+    const pods = new PodSightings({ listRunning: () => running, listMounted: () => mounted })
+    pods.look(0)
+    assert.equal(pods.judge(lease, 0), expected === 'gone' ? 'unknown' : expected)
     pods.look(45_000)
     assert.equal(pods.judge(lease, 45_000), expected)
   })
 
-test('a pod is gone once nobody has seen it for 45 s, and after a start not before 45 s', () => {
+test('a pod is gone 45 s after it was last seen, or after it was first looked for', () => {
   let running: ReadonlySet<string> = OTHERS
-  const pods = new PodSightings({ nowMs: 0, listRunning: () => running, listMounted: () => undefined })
+  const pods = new PodSightings({ listRunning: () => running, listMounted: () => undefined })
   pods.look(0)
+  assert.equal(pods.judge(PREPARED, 0), 'unknown')
   assert.equal(pods.judge(PREPARED, 44_999), 'unknown')
   running = SEEN
   pods.look(50_000)
@@ -60,4 +63,13 @@ test('a pod is gone once nobody has seen it for 45 s, and after a start not befo
   assert.equal(pods.judge(PREPARED, 80_000), 'unknown')
   pods.look(110_000)
   assert.equal(pods.judge(PREPARED, 110_000), 'gone')
+})
+
+test('a pod that begins long after the agent is not gone before it could be seen', () => {
+  const pods = new PodSightings({ listRunning: () => OTHERS, listMounted: () => undefined })
+  pods.look(0)
+  pods.look(1_000_000)
+  assert.equal(pods.judge(PREPARED, 1_000_000), 'unknown')
+  pods.look(1_045_000)
+  assert.equal(pods.judge(PREPARED, 1_045_000), 'gone')
 })

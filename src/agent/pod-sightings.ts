@@ -17,18 +17,16 @@ interface Sight {
  * see it: a lease without an end is one of a volume, others are of whoever ran `dsc prepare` in the pod.
  */
 export class PodSightings {
+  /** Uid → when the pod was last seen, or first looked for. */
   readonly #seenAtMs = new Map<string, number>()
-  readonly #beganAtMs: number
   readonly #listRunning: () => ReadonlySet<string> | undefined
   readonly #listMounted: () => ReadonlySet<string> | undefined
   #sight: Sight = { running: undefined, mounted: undefined }
 
   constructor(options: {
-    readonly nowMs: number
     readonly listMounted: () => ReadonlySet<string> | undefined
     readonly listRunning?: () => ReadonlySet<string> | undefined
   }) {
-    this.#beganAtMs = options.nowMs
     this.#listMounted = options.listMounted
     this.#listRunning = options.listRunning ?? listRunningPods
   }
@@ -51,7 +49,9 @@ export class PodSightings {
     if (running?.has(holder.uid) || mounted?.has(holder.uid)) return 'alive'
     const wouldSee = running !== undefined || (mounted !== undefined && expiresAtMs === null)
     if (!wouldSee) return 'unknown'
-    const seenAtMs = this.#seenAtMs.get(holder.uid) ?? this.#beganAtMs
-    return nowMs - seenAtMs >= GONE_AFTER_MS ? 'gone' : 'unknown'
+    const seenAtMs = this.#seenAtMs.get(holder.uid)
+    // It may have begun after the last look, so its time runs from the first question about it.
+    if (seenAtMs === undefined) this.#seenAtMs.set(holder.uid, nowMs)
+    return seenAtMs !== undefined && nowMs - seenAtMs >= GONE_AFTER_MS ? 'gone' : 'unknown'
   }
 }

@@ -168,7 +168,7 @@ async function openWatch(
   { url, findCsi }: { readonly url: string; readonly findCsi: () => Csi | undefined },
   closers: Closers,
 ): Promise<NodeWatch> {
-  const pods = new PodSightings({ nowMs: cache.nowMs(), listMounted: () => findCsi()?.listPods() })
+  const pods = new PodSightings({ listMounted: () => findCsi()?.listPods() })
   const reconcile = async (leases: readonly PlacedLease[]) => findCsi()?.reconcile(leases)
   const watch = await watchNode({ cache, url, forgetNodesAfterMs, pods, reconcile, note })
   const tell = (error: unknown) => note(error instanceof Error ? error.message : String(error))

@@ -87,7 +87,7 @@ test('a pod keeps its lease beyond its time while it runs, and loses it within a
   await lease('init', nowMs + 60_000)
   await lease('volume', null)
   let running: ReadonlySet<string> = new Set(['init', 'volume'])
-  const pods = new PodSightings({ nowMs, listRunning: () => running, listMounted: () => undefined })
+  const pods = new PodSightings({ listRunning: () => running, listMounted: () => undefined })
   const look = async () => {
     nowMs += 30_000
     await renewLeases(cache, { pods })
@@ -97,4 +97,18 @@ test('a pod keeps its lease beyond its time while it runs, and loses it within a
   running = new Set(['volume'])
   assert.deepEqual(await look(), ['init', 'volume'])
   assert.deepEqual(await look(), ['volume'])
+})
+
+test('leases are renewed even if volumes cannot be reconciled with them', async (context) => {
+  let nowMs = Date.now()
+  const { cache, makeDataset, prepare } = await openExampleCache(context, { nowMs: () => nowMs })
+  const { copy } = await prepare(makeDataset('flowers'))
+  const lease = { task: 'volume', holder: { kind: 'pod', uid: 'u' }, expiresAtMs: null } as const
+  await cache.record.leaseCopy({ copyId: copy.copyId, purpose: 'use', lease }, nowMs)
+  const pods = new PodSightings({ listRunning: () => new Set(['u']), listMounted: () => undefined })
+  nowMs += HOUR_MS
+  const reconcile = () => Promise.reject(new Error('busy'))
+  await assert.rejects(renewLeases(cache, { pods, reconcile }), /busy/)
+  const [renewed] = (await cache.record.listLeases({})).filter(({ task }) => task === 'volume')
+  assert.equal(renewed?.renewedAtMs, nowMs)
 })

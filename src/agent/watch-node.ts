@@ -26,7 +26,7 @@ interface WatchOptions {
   readonly forgetNodesAfterMs: number | undefined
   /** Default: nothing is known of pods. */
   readonly pods?: PodSightings | undefined
-  /** Called with this node's leases whenever they have been looked through. */
+  /** Called with this node's leases after those of live holders were renewed. */
   readonly reconcile?: ((leases: readonly PlacedLease[]) => Promise<void>) | undefined
   readonly note: (sentence: string) => void
 }
@@ -68,12 +68,12 @@ export async function renewLeases(
   await expireDeadLeases(cache, { asksSlurm: true, isPodGone: (lease) => judgePod(lease) === 'gone' })
   const nowMs = cache.nowMs()
   const leases = await cache.record.listLeases({ node: cache.node })
-  await reconcile?.(leases)
   for (const lease of leases) {
     if (nowMs - lease.renewedAtMs < renewAfterMs(lease)) continue
     if (!isSeenAlive(lease) && judgePod(lease) !== 'alive') continue
     await cache.record.renewLease(lease.leaseId, chooseEnd(lease, nowMs), nowMs)
   }
+  await reconcile?.(leases) // last: whatever a volume suffers from, leases of live holders are renewed
 }
 
 /** A pod keeps its copy for as long as it runs, so the time it asked for begins again. */
