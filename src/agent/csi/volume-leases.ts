@@ -23,11 +23,16 @@ export async function keepLease(cache: LeaseCache, { copyId, pod }: VolumeNote):
   return (await cache.record.leaseCopy(request, cache.nowMs())) !== undefined
 }
 
-/** Ends the leases that a pod has on the copies of a volume's dataset. */
-export async function endLeases(cache: LeaseCache, note: VolumeNote): Promise<void> {
+/** Ends the leases that a pod has on the copies of a volume's dataset, unless they are needed when their turn comes. */
+export async function endLeases(
+  cache: LeaseCache,
+  note: VolumeNote,
+  areNeeded: () => boolean,
+): Promise<void> {
   const leases = await cache.record.listLeases({ node: cache.node, dataset: note.dataset })
   for (const lease of leases)
-    if (isLeaseOf(note, lease)) await cache.record.releaseUses({ leaseId: lease.leaseId }, cache.nowMs())
+    if (isLeaseOf(note, lease) && !areNeeded())
+      await cache.record.releaseUses({ leaseId: lease.leaseId }, cache.nowMs())
 }
 
 /** Whether the lease is the one that the pod has because of this volume, or of another one with the same dataset. */

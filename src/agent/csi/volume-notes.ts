@@ -47,10 +47,21 @@ export class VolumeNotes {
   }
 
   save(note: VolumeNote): void {
+    this.#write(note)
+    this.#notes.set(note.target, note)
+  }
+
+  /** Notes that a volume is over: here in any case, and on disk. Throws if the disk refuses it. */
+  end(note: VolumeNote): void {
+    const over: VolumeNote = { ...note, isOver: true }
+    this.#notes.set(note.target, over)
+    this.#write(over)
+  }
+
+  #write(note: VolumeNote): void {
     const path = this.#pathOf(note.target)
     writeFileSync(`${path}.new`, JSON.stringify(note), { mode: 0o600 })
     renameSync(`${path}.new`, path)
-    this.#notes.set(note.target, note)
   }
 
   remove(target: string): void {

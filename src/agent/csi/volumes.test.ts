@@ -1,65 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync } from 'node:fs'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { openExampleCache } from '../../testing/example-cache.js'
-import { openHeldSource } from '../../testing/held-source.js'
-import { makeMemoryMounter } from '../../testing/memory-mounter.js'
-import { VolumeNotes } from './volume-notes.js'
-import type { VolumeRequest } from './volume-request.js'
-import { Volumes } from './volumes.js'
-
-const POD = { uid: 'u-1', namespace: 'team-a', name: 'reader' }
-const TARGET = '/pods/u-1/data'
-const REQUEST: VolumeRequest = { volumeId: 'csi-1', target: TARGET, dataset: 'flowers', pod: POD }
-const LATER = Number.POSITIVE_INFINITY
-
-/** A node with the dataset `flowers`, of one file that a test can hold back. */
-async function makeNode(context: TestContext, changes: Partial<Cache> = {}) {
-  const source = openHeldSource({ 'a.txt': 'sample' })
-  context.after(() => source.release())
-  let nowMs = Date.now()
-  const { cache } = await openExampleCache(context, {
-    openSource: async () => source,
-    nowMs: () => nowMs,
-    ...changes,
-  })
-  const folder = mkdtempSync(join(cache.root, 'notes-'))
-  const mounter = makeMemoryMounter()
-  const told: string[] = []
-  const datasets = ['flowers', 'birds'].map((name) => ({
-    name,
-    source: `s3://bucket/${name}/`,
-    include: [],
-    exclude: [],
-  }))
-  const start = (own = cache, declared = datasets) =>
-    new Volumes({
-      cache: own,
-      catalog: { declared, rules: { datasets: {}, sources: {} } },
-      notes: new VolumeNotes(folder),
-      mounter,
-      note: (sentence) => told.push(sentence),
-    })
-  return {
-    ...{ cache, source, mounter, told, start },
-    notes: () => new VolumeNotes(folder).list(),
-    leases: async () =>
-      (await cache.record.listLeases({ purpose: 'use' })).map(({ task, expiresAtMs }) => [task, expiresAtMs]),
-    reconcile: async (volumes: Volumes) =>
-      volumes.reconcile(await cache.record.listLeases({ node: cache.node })),
-    wait: (ms: number) => {
-      nowMs += ms
-    },
-  }
-}
-
-const HELD = [['pod:team-a/reader', null]]
+import { HELD, LATER, makeCsiNode, POD, REQUEST, TARGET } from '../../testing/csi-node.js'
 
 test('a volume is leased to its pod without an end, mounted, and given back, any number of times', async (context) => {
-  const { start, mounter, leases, notes } = await makeNode(context)
+  const { start, mounter, leases, notes } = await makeCsiNode(context)
   const volumes = start()
   for (let time = 0; time < 2; time++) await volumes.publish(REQUEST, LATER)
   assert.deepEqual(await leases(), HELD)
@@ -71,7 +17,7 @@ test('a volume is leased to its pod without an end, mounted, and given back, any
 })
 
 test('a call is held for as long as its deadline allows, then told how far the staging is, which goes on', async (context) => {
-  const { start, source, leases, mounter } = await makeNode(context)
+  const { start, source, leases, mounter } = await makeCsiNode(context)
   const letGo = source.hold('a.txt')
   const volumes = start()
   await assert.rejects(volumes.publish(REQUEST, Date.now()), {
@@ -87,7 +33,7 @@ test('a call is held for as long as its deadline allows, then told how far the s
 })
 
 test('a volume that is given back while it is staged leaves nothing behind', async (context) => {
-  const { start, source, leases, mounter, notes } = await makeNode(context)
+  const { start, source, leases, mounter, notes } = await makeCsiNode(context)
   source.hold('a.txt')
   const volumes = start()
   const published = assert.rejects(volumes.publish(REQUEST, LATER), { code: 'INTERRUPTED' })
@@ -99,7 +45,7 @@ test('a volume that is given back while it is staged leaves nothing behind', asy
 })
 
 test('a failed volume leaves nothing behind, and another dataset under its path is refused', async (context) => {
-  const { start, leases, notes } = await makeNode(context, {
+  const { start, leases, notes } = await makeCsiNode(context, {
     openSource: async () => {
       throw new DscError('SOURCE_DENIED', 'no')
     },
@@ -107,7 +53,7 @@ test('a failed volume leaves nothing behind, and another dataset under its path 
   const volumes = start()
   await assert.rejects(volumes.publish(REQUEST, LATER), { code: 'SOURCE_DENIED' })
   assert.deepEqual([await leases(), notes()], [[], []])
-  const node = await makeNode(context)
+  const node = await makeCsiNode(context)
   const others = node.start()
   await others.publish(REQUEST, LATER)
   await assert.rejects(others.publish({ ...REQUEST, dataset: 'birds' }, LATER), { status: 'ALREADY_EXISTS' })
@@ -117,7 +63,7 @@ test('a failed volume leaves nothing behind, and another dataset under its path 
 })
 
 test('two volumes of a pod share a lease, which ends with the second', async (context) => {
-  const { start, leases } = await makeNode(context)
+  const { start, leases } = await makeCsiNode(context)
   const volumes = start()
   await volumes.publish(REQUEST, LATER)
   await volumes.publish({ ...REQUEST, volumeId: 'csi-2', target: '/pods/u-1/more' }, LATER)
@@ -128,7 +74,7 @@ test('two volumes of a pod share a lease, which ends with the second', async (co
 })
 
 test('after a kill, what is mounted is leased again, and what was given back is released', async (context) => {
-  const { start, cache, leases, reconcile, notes } = await makeNode(context)
+  const { start, cache, leases, reconcile, notes } = await makeCsiNode(context)
   await start().publish(REQUEST, LATER)
   await cache.record.releaseUses({}, cache.nowMs())
   const again = start()
@@ -149,7 +95,7 @@ test('after a kill, what is mounted is leased again, and what was given back is 
 })
 
 test('a volume of a pod that never came back after a reboot is forgotten, but not at once', async (context) => {
-  const { start, mounter, leases, reconcile, wait } = await makeNode(context)
+  const { start, mounter, leases, reconcile, wait } = await makeCsiNode(context)
   await start().publish(REQUEST, LATER)
   mounter.reboot()
   const volumes = start()
@@ -162,7 +108,7 @@ test('a volume of a pod that never came back after a reboot is forgotten, but no
 })
 
 test('a path that cannot be unmounted is told of, and forgotten once it can', async (context) => {
-  const { start, mounter, leases, reconcile, wait, told } = await makeNode(context)
+  const { start, mounter, leases, reconcile, wait, told } = await makeCsiNode(context)
   await start().publish(REQUEST, LATER)
   mounter.reboot()
   const volumes = start()
@@ -177,7 +123,7 @@ test('a path that cannot be unmounted is told of, and forgotten once it can', as
 })
 
 test('a mounted volume is fine while the record is away, and when dsc.yaml no longer has its dataset', async (context) => {
-  const { start, cache, told } = await makeNode(context)
+  const { start, cache, told } = await makeCsiNode(context)
   await start().publish(REQUEST, LATER)
   const record = Object.create(cache.record, {
     leaseCopy: { value: () => Promise.reject(new Error('away')) },

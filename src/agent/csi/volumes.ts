@@ -38,6 +38,7 @@ export class Volumes {
   readonly #stagings = new Map<string, VolumeStaging>()
   readonly #askedAtMs = new Map<string, number>()
   readonly #turns = new Map<string, Promise<unknown>>()
+  readonly #endings = new Map<string, Promise<void>>()
   readonly #beganAtMs: number
 
   constructor(means: VolumeMeans) {
@@ -52,7 +53,8 @@ export class Volumes {
   async publish(request: VolumeRequest, deadlineMs: number): Promise<void> {
     const { cache, catalog, notes } = this.#means
     const { target } = request
-    const known = await this.#findKnown(request)
+    await this.#settle(target)
+    const known = this.#findKnown(request)
     this.#askedAtMs.set(target, cache.nowMs())
     if (known?.copyId !== undefined && this.#findMount(target)?.isReadOnly) {
       await this.#tellOf(keepLease(cache, known)) // it is mounted: the pod must not fail for the record's sake
@@ -82,12 +84,13 @@ export class Volumes {
 
   /** Takes a volume from its pod. One that was never seen is gone already. */
   async unpublish(target: string): Promise<void> {
-    const staging = this.#stagings.get(target)
-    this.#stagings.delete(target)
-    staging?.abort()
-    await this.#inTurn(target, () => this.#means.mounter.unmount(target))
-    const note = this.#means.notes.find(target)
-    if (note) await this.#end(note, staging)
+    const aborted = this.#abort(target)
+    await this.#inTurn(target, async () => {
+      await this.#means.mounter.unmount(target)
+      const settled = Promise.all([aborted, this.#abort(target)]) // a call may have begun to stage meanwhile
+      const note = this.#means.notes.find(target)
+      if (note) await this.#end(note, settled)
+    })
   }
 
   /** The note of a volume that is mounted at `target`; undefined: there is none. */
@@ -118,9 +121,17 @@ export class Volumes {
     }
   }
 
-  /** Stops all stagings; volumes stay as they are. */
+  /** Stops all stagings; volumes stay as they are, also those whose dataset is not ready yet. */
   stop(): void {
-    for (const staging of this.#stagings.values()) staging.abort()
+    for (const target of [...this.#stagings.keys()]) void this.#abort(target)
+  }
+
+  /** Stops the staging of a volume. Resolves when it has ended, so that it takes no lease any more. */
+  async #abort(target: string): Promise<void> {
+    const staging = this.#stagings.get(target)
+    this.#stagings.delete(target)
+    staging?.abort()
+    await staging?.prepared.catch(() => {})
   }
 
   #list(): readonly VolumeNote[] {
@@ -131,11 +142,16 @@ export class Volumes {
     return findMount(this.#means.mounter, target)
   }
 
-  /** The note of this very volume. Another volume at its path is a mistake of the caller, unless it is over. */
-  async #findKnown(request: VolumeRequest): Promise<VolumeNote | undefined> {
+  /** Waits until nothing is left of a volume that is over. */
+  async #settle(target: string): Promise<void> {
+    const note = this.#means.notes.find(target)
+    if (note?.isOver) await this.#forget(note)
+  }
+
+  /** The note of this very volume. Another volume at its path is a mistake of the caller. */
+  #findKnown(request: VolumeRequest): VolumeNote | undefined {
     const known = this.#means.notes.find(request.target)
-    if (known?.isOver) await this.#forget(known)
-    if (!known || known.isOver) return undefined
+    if (!known) return undefined
     const isSame = known.volumeId === request.volumeId && known.pod.uid === request.pod.uid
     if (isSame && known.named === request.dataset) return known
     throw new CsiRefusal(
@@ -149,29 +165,56 @@ export class Volumes {
     if (this.#findMount(target)?.isReadOnly && this.#means.notes.find(target)?.copyId === copy.copyId) return
     if (this.#stagings.get(target) !== staging)
       throw new CsiRefusal('ABORTED', 'the volume was given back meanwhile')
-    this.#means.notes.save(note)
-    await this.#means.mounter.mount(copy.path, target)
-    this.#stagings.delete(target)
+    try {
+      this.#means.notes.save(note)
+      await this.#means.mounter.mount(copy.path, target)
+    } catch (error) {
+      if (!this.#findMount(target)) await this.#end(note)
+      throw error
+    } finally {
+      this.#stagings.delete(target)
+    }
   }
 
-  /** Ends a volume that is not mounted. The record may be away: then its lease ends later. */
-  async #end(note: VolumeNote, staging?: VolumeStaging): Promise<void> {
+  /**
+   * Ends a volume that is not mounted, once its staging has `settled`. The record may be away, and the disk may be full:
+   * then its lease ends later.
+   */
+  async #end(note: VolumeNote, settled?: Promise<unknown>): Promise<void> {
     this.#stagings.delete(note.target)
-    const over: VolumeNote = { ...note, isOver: true }
-    this.#means.notes.save(over)
-    const settled = staging?.prepared.then(noop, noop) ?? Promise.resolve()
-    await this.#tellOf(settled.then(() => this.#forget(over)))
+    const end = async () => {
+      try {
+        this.#means.notes.end(note)
+      } finally {
+        await this.#forget(note, settled)
+      }
+    }
+    await this.#tellOf(end())
   }
 
-  /** Ends the lease of a volume that is over, unless its pod has another with the same dataset; then its note goes. */
-  async #forget(note: VolumeNote): Promise<void> {
+  /** Forgets a volume that is over, once at a time: a late second end would take the lease of the next one at its path. */
+  #forget(note: VolumeNote, settled: Promise<unknown> = Promise.resolve()): Promise<void> {
+    const { target } = note
+    const underWay = this.#endings.get(target)
+    if (underWay) return underWay
+    const ending = settled
+      .then(() => this.#release(note))
+      .finally(() => {
+        this.#endings.delete(target)
+      })
+    this.#endings.set(target, ending)
+    return ending
+  }
+
+  /** Ends the lease of a volume, unless its pod has another with the same dataset; then its note goes. */
+  async #release(note: VolumeNote): Promise<void> {
     const { cache, notes } = this.#means
-    const hasAnother = this.#list().some(
-      ({ target, pod, dataset }) =>
-        target !== note.target && pod.uid === note.pod.uid && dataset === note.dataset,
+    await endLeases(cache, note, () =>
+      this.#list().some(
+        ({ target, pod, dataset }) =>
+          target !== note.target && pod.uid === note.pod.uid && dataset === note.dataset,
+      ),
     )
-    if (!hasAnother) await endLeases(cache, note)
-    if (!notes.find(note.target)?.isOver) return
     notes.remove(note.target)
     this.#askedAtMs.delete(note.target)
   }
@@ -207,5 +250,3 @@ export class Volumes {
     }
   }
 }
-
-function noop(): void {}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { test } from 'node:test'
+import type { Cache } from '../../cache/cache.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { HELD, LATER, makeCsiNode, REQUEST, TARGET } from '../../testing/csi-node.js'
+
+/** A cache whose record holds back lists of leases, from `hold` to `holdNoMore`, until the test resolves them. */
+function holdLists(cache: Cache) {
+  const held: PromiseWithResolvers<void>[] = []
+  let isHolding = false
+  const record = Object.create(cache.record, {
+    listLeases: {
+      async value(...words: Parameters<Cache['record']['listLeases']>) {
+        const gate = Promise.withResolvers<void>()
+        if (isHolding) {
+          held.push(gate)
+          await gate.promise
+        }
+        return cache.record.listLeases(...words)
+      },
+    },
+  }) as Cache['record']
+  const own: Cache = { ...cache, record }
+  return {
+    own,
+    held,
+    hold: () => {
+      isHolding = true
+    },
+    holdNoMore: () => {
+      isHolding = false
+    },
+  }
+}
+
+const until = async (isTrue: () => boolean) => {
+  while (!isTrue()) await new Promise(setImmediate)
+}
+
+test('the late end of a volume takes nothing from the next one at its path', async (context) => {
+  const { start, cache, leases, notes, mounter } = await makeCsiNode(context)
+  const { own, held, hold, holdNoMore } = holdLists(cache)
+  const volumes = start(own)
+  await volumes.publish(REQUEST, LATER)
+  hold()
+  const ended = volumes.unpublish(TARGET)
+  await until(() => held.length > 0)
+  const published = volumes.publish(REQUEST, LATER)
+  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+  holdNoMore()
+  held.at(-1)!.resolve()
+  await published
+  held[0]!.resolve()
+  await ended
+  assert.deepEqual([await leases(), notes().length, mounter.mounts.size], [HELD, 1, 1])
+})
+
+test('the end of a volume leaves the lease to another one of its pod that came meanwhile', async (context) => {
+  const { start, cache, leases } = await makeCsiNode(context)
+  const { own, held, hold, holdNoMore } = holdLists(cache)
+  const volumes = start(own)
+  await volumes.publish(REQUEST, LATER)
+  hold()
+  const ended = volumes.unpublish(TARGET)
+  await until(() => held.length > 0)
+  holdNoMore()
+  await volumes.publish({ ...REQUEST, volumeId: 'csi-2', target: '/pods/u-1/more' }, LATER)
+  held[0]!.resolve()
+  await ended
+  assert.deepEqual(await leases(), HELD)
+})
+
+test('a volume that is asked for while its path is unmounted is given back with it', async (context) => {
+  const { start, source, mounter, leases, notes } = await makeCsiNode(context)
+  const letGo = source.hold('a.txt')
+  const volumes = start()
+  const { unmount } = mounter
+  const unmounting = Promise.withResolvers<void>()
+  mounter.unmount = async (target) => {
+    await unmounting.promise
+    await unmount(target)
+  }
+  const ended = volumes.unpublish(TARGET)
+  const published = assert.rejects(volumes.publish(REQUEST, LATER), { code: 'INTERRUPTED' })
+  await until(() => source.fetches('a.txt') > 0)
+  unmounting.resolve()
+  await Promise.all([published, ended])
+  letGo()
+  assert.deepEqual([await leases(), notes(), mounter.mounts.size], [[], [], 0])
+})
+
+test('a volume that cannot be mounted is over, and the next call makes it anew', async (context) => {
+  const { start, mounter, leases, notes } = await makeCsiNode(context)
+  const { mount } = mounter
+  mounter.mount = () => Promise.reject(new DscError('IO_FAILED', 'busy'))
+  const volumes = start()
+  await assert.rejects(volumes.publish(REQUEST, LATER), { message: 'busy' })
+  assert.deepEqual([await leases(), notes()], [[], []])
+  mounter.mount = mount
+  await volumes.publish(REQUEST, LATER)
+  assert.deepEqual(await leases(), HELD)
+})
+
+test('a volume is given back even if its end cannot be noted', async (context) => {
+  const { start, leases, told, folder } = await makeCsiNode(context)
+  const volumes = start()
+  await volumes.publish(REQUEST, LATER)
+  rmSync(folder, { recursive: true })
+  await volumes.unpublish(TARGET)
+  assert.deepEqual(await leases(), [])
+  assert.equal(told.length, 1)
+  assert.match(told[0]!, /ENOENT/)
+})
+
+test('an agent that stops leaves the volumes that it is staging to the next one', async (context) => {
+  const { start, source, notes } = await makeCsiNode(context)
+  source.hold('a.txt')
+  const volumes = start()
+  const published = assert.rejects(volumes.publish(REQUEST, LATER), { code: 'INTERRUPTED' })
+  await until(() => source.fetches('a.txt') > 0)
+  volumes.stop()
+  await published
+  assert.deepEqual(
+    notes().map(({ target, isOver }) => [target, isOver]),
+    [[TARGET, undefined]],
+  )
+  source.release()
+  await start().publish(REQUEST, LATER)
+})
