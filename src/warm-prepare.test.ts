@@ -21,7 +21,7 @@ const THEN_PUBLISH = `require(${JSON.stringify(BUNDLE)}).prepareIfReady(['prepar
   const looking = Manifest.openPublished('.')
   looking.readSetting('definition')
   setTimeout(() => looking.close(), 50)
-  await manifest.foldJournal()
+  await manifest.finish()
 })`
 
 interface Answer {

@@ -48,6 +48,9 @@ const SYNCHRONOUS = 'synchronous = NORMAL'
 const MAX_LOOK_MS = 30_000
 const LOOK_PAUSE_MS = 2
 
+/** Of the files that SQLite keeps beside a database in WAL mode. */
+const JOURNAL_SUFFIXES = ['-wal', '-shm']
+
 /** Name of the manifest in a copy directory. */
 export function manifestPath(copyDirectory: string): string {
   return join(copyDirectory, 'manifest.db')
@@ -56,7 +59,7 @@ export function manifestPath(copyDirectory: string): string {
 /** Creates an empty manifest file and discards the old one. Only Manifest opens these files. */
 export function createManifestFile(copyDirectory: string): Database.Database {
   const path = manifestPath(copyDirectory)
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+  for (const suffix of ['', '-journal', ...JOURNAL_SUFFIXES]) rmSync(path + suffix, { force: true })
   closeSync(openSync(path, 'wx', 0o644)) // not by SQLite, which would follow a link
   const db = new Database(path, { fileMustExist: true })
   requireSameFile(db, path)
@@ -130,19 +133,32 @@ export function isOfSqlite(error: unknown): error is Error & { readonly code: st
   return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_')
 }
 
-/** Folds the journal into its file. SQLite's own timeout does not cover this, so it retries. */
-export async function foldJournal(db: Database.Database): Promise<void> {
+/**
+ * Folds the journal into the manifest, which nobody else may be filling, so that it is one file. Waits for readers.
+ * Every attempt opens the file anew: a connection whose attempt failed halfway takes its journal for folded, while the
+ * file still says otherwise.
+ */
+export async function foldJournal(copyDirectory: string): Promise<void> {
+  const path = manifestPath(copyDirectory)
   for (const endMs = performance.now() + MAX_LOOK_MS; ; ) {
+    requireRegularFile(path)
+    // Without a timeout: SQLite would block this thread, whose own reader it may wait for.
+    const db = new Database(path, { fileMustExist: true, timeout: 0 })
     try {
+      requireSameFile(db, path)
       db.pragma('journal_mode = DELETE')
-      return
+      break
     } catch (error) {
       // There are several such codes: a reader may be mending the journal of a killed stager (SQLITE_BUSY_RECOVERY).
       const isLocked = isOfSqlite(error) && error.code.startsWith('SQLITE_BUSY')
       if (!isLocked || performance.now() > endMs) throw error
-      await sleep(LOOK_PAUSE_MS)
+    } finally {
+      db.close()
     }
+    await sleep(LOOK_PAUSE_MS)
   }
+  // Between removing its journal and saying so in the file SQLite lets readers in, who leave an empty one behind.
+  for (const suffix of JOURNAL_SUFFIXES) rmSync(path + suffix, { force: true })
 }
 
 /** Refuses a file that was replaced in between: SQLite opens by name, while the caller holds a descriptor. */

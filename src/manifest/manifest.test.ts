@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { isDscError } from '../failure/dsc-error.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
@@ -13,15 +13,16 @@ test('a manifest becomes one file when those who look into it have ended', async
   const looking = Manifest.openPublished(folder)
   assert.equal(looking.readSetting('definition'), 'some')
   let isFolded = false
-  const folded = manifest.foldJournal().then(() => {
+  const folded = manifest.finish().then(() => {
     isFolded = true
   })
   await new Promise((resolve) => setTimeout(resolve, 20))
   assert.equal(isFolded, false)
   looking.close()
   await folded
-  manifest.close()
-  assert.equal(existsSync(`${manifestPath(folder)}-wal`), false)
+  const [written, read] = readFileSync(manifestPath(folder)).subarray(18, 20)
+  assert.deepEqual({ written, read }, { written: 1, read: 1 }, 'versions of the file format: no journal')
+  assert.deepEqual(readdirSync(folder), ['manifest.db'])
 })
 
 test('what is to be fetched comes in the order of keys, in whatever order it was listed, and once', async (t) => {
@@ -54,8 +55,7 @@ for (const key of ['../../etc/cron.d/x', 'a/../../x', '/etc/passwd', 'a/..', '.'
     const filled = Manifest.create(folder, { keys: 'any' })
     filled.add([{ ...OBJECT, key }])
     assert.equal(filled.find(key)?.key, key, 'a listing that becomes no files takes every key')
-    await filled.foldJournal()
-    filled.close()
+    await filled.finish()
     assert.equal(hasUsableManifest(folder), false, 'a staging begins anew')
     const manifest = Manifest.openPublished(folder)
     t.after(() => manifest.close())

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
 import type { Stripe } from '../model/copy.js'
 import type { ManifestObject, VerifiedBy } from '../model/manifest.js'
@@ -109,9 +110,10 @@ export class Manifest {
     })
   }
 
-  /** Folds the journal in, so that the manifest is one file; waits for current readers. */
-  foldJournal(): Promise<void> {
-    return foldJournal(this.#db)
+  /** Closes the manifest for good as one file, without a journal; waits for current readers. */
+  async finish(): Promise<void> {
+    this.close()
+    await foldJournal(dirname(this.#db.name))
   }
 
   /** Commits all writes of `work`, or none. */

@@ -74,7 +74,7 @@ async function finishManifest(copyDirectory: string): Promise<{ readonly mustSyn
       )
     manifest.blocks.drop()
     await layHubCache(copyDirectory, manifest)
-    await manifest.foldJournal()
+    await manifest.finish()
   } finally {
     manifest.close()
   }
