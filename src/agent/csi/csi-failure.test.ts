@@ -17,6 +17,19 @@ for (const [error, status, message] of [
   [new DscError('RECORD_UNAVAILABLE', 'x'), 'UNAVAILABLE', 'x'],
   [new DscError('SOURCE_DENIED', 'x'), 'PERMISSION_DENIED', 'x'],
   [new DscError('CACHE_ROOT_INVALID', 'x'), 'INTERNAL', 'x'],
+  [new DscError('CONFIG_INVALID', 'x'), 'INTERNAL', 'x'],
+  [new DscError('IO_FAILED', 'x'), 'INTERNAL', 'x'],
+  [new DscError('SYSTEM_LIMIT', 'x'), 'RESOURCE_EXHAUSTED', 'x'],
+  [
+    Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC', syscall: 'write', path: '/a' }),
+    'RESOURCE_EXHAUSTED',
+    '/a: no space or no inodes left (ENOSPC: write); try: dsc evict --free 10GiB, or free space otherwise; then run the same command again',
+  ],
+  [
+    Object.assign(new Error('EBUSY: rmdir'), { code: 'EBUSY', syscall: 'rmdir', path: '/a' }),
+    'INTERNAL',
+    '/a: this machine refuses it (EBUSY: rmdir); try: dsc --debug shows where; check the path and its permissions',
+  ],
   [new CsiRefusal('ABORTED', 'x'), 'ABORTED', 'x'],
   [new TypeError('x'), 'INTERNAL', 'a defect of dsc: x'],
 ] as const)

@@ -1,5 +1,6 @@
-import { type DscError, isDscError } from '../../failure/dsc-error.js'
+import type { DscError } from '../../failure/dsc-error.js'
 import { FAILURES, type FailureCode } from '../../failure/failure-table.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 
 /** The statuses of gRPC that the plugin answers with, by their names in the protocol. */
 export type GrpcStatus =
@@ -32,27 +33,29 @@ export function describeCsiFailure(error: unknown): {
   readonly message: string
 } {
   if (error instanceof CsiRefusal) return { status: error.status, message: error.message }
-  if (!isDscError(error))
+  const failure = explainSystemError(error)
+  if (failure === undefined)
     return {
       status: 'INTERNAL',
       message: `a defect of dsc: ${error instanceof Error ? error.message : error}`,
     }
-  return { status: chooseStatus(error), message: writeInOneLine(error) }
+  return { status: chooseStatus(failure), message: writeInOneLine(failure) }
 }
 
 /**
  * | failure                             | status             | kubelet |
  * |-------------------------------------|--------------------|---------|
- * | no room, no disk                    | RESOURCE_EXHAUSTED | retries; runs once there is room |
+ * | no room, no disk, no memory         | RESOURCE_EXHAUSTED | retries; runs once there is room |
  * | no such dataset, version or source  | NOT_FOUND          | retries; helps if somebody declares it |
  * | the source refuses access           | PERMISSION_DENIED  | retries |
  * | wrong words of the user             | INVALID_ARGUMENT   | retries |
  * | may pass by itself                  | UNAVAILABLE        | retries |
- * | anything else                       | INTERNAL           | retries |
+ * | anything else: the node's own fault | INTERNAL           | retries |
  */
 const STATUSES: { readonly [code in FailureCode]?: GrpcStatus } = {
   QUOTA_EXCEEDED: 'RESOURCE_EXHAUSTED',
   DISK_FULL: 'RESOURCE_EXHAUSTED',
+  SYSTEM_LIMIT: 'RESOURCE_EXHAUSTED',
   DATASET_UNKNOWN: 'NOT_FOUND',
   COPY_NOT_FOUND: 'NOT_FOUND',
   SOURCE_NOT_FOUND: 'NOT_FOUND',
@@ -60,7 +63,6 @@ const STATUSES: { readonly [code in FailureCode]?: GrpcStatus } = {
   VERSION_GONE: 'NOT_FOUND',
   SOURCE_DENIED: 'PERMISSION_DENIED',
   USAGE: 'INVALID_ARGUMENT',
-  CONFIG_INVALID: 'INVALID_ARGUMENT',
   KEY_UNSAFE: 'INVALID_ARGUMENT',
 }
 

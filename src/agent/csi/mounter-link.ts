@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
-import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
+import { DscError, describeFailure, type KnownFailure } from '../../failure/dsc-error.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 import { listenForLines, sendLine } from '../../frames/lines.js'
 import { type MountEntry, readMountTable } from '../../platform/mount-table.js'
 import type { Mounter } from './mounter.js'
@@ -12,10 +13,11 @@ type Order =
 /** What the mounter sends unasked, once it takes orders. */
 const READY = 0
 
-/** What the mounter answers: done, unless there is a failure. */
+/** What the mounter answers: done, unless there is a failure, or a defect of dsc. */
 interface Done {
   readonly id: number
   readonly error?: KnownFailure
+  readonly defect?: string
 }
 
 /** The mounter's end of the link: carries out orders until the agent is gone. */
@@ -27,7 +29,7 @@ export async function serveMounts(link: Duplex, mounter: Mounter): Promise<void>
         : mounter.unmount(order.target))
       sendLine(link, { id: order.id } satisfies Done)
     } catch (error) {
-      sendLine(link, { id: order.id, error: describe(error) } satisfies Done)
+      sendLine(link, { id: order.id, ...describe(error) } satisfies Done)
     }
   }
   listenForLines(link, {
@@ -51,10 +53,11 @@ export class LinkedMounter implements Mounter {
     this.#link = link
     listenForLines(link, {
       parse: (raw) => raw as Done,
-      onMessage: ({ id, error }) => {
+      onMessage: ({ id, error, defect }) => {
         const waiting = this.#waiting.get(id)
         this.#waiting.delete(id)
         if (error) waiting?.reject(new DscError(error.code, error.message, { hint: error.hint }))
+        else if (defect !== undefined) waiting?.reject(new Error(defect))
         else waiting?.resolve()
         return undefined
       },
@@ -116,8 +119,7 @@ function parseOrder(raw: unknown): Order {
   throw new RangeError('expected an order to mount or unmount')
 }
 
-function describe(error: unknown): KnownFailure {
-  if (isDscError(error)) return describeFailure(error)
-  const { message } = error as Error
-  return describeFailure(new DscError('CONFIG_INVALID', message))
+function describe(error: unknown): Omit<Done, 'id'> {
+  const failure = explainSystemError(error)
+  return failure ? { error: describeFailure(failure) } : { defect: String(error) }
 }

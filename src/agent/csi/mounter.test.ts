@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { duplexPair } from 'node:stream'
 import { test } from 'node:test'
-import { DscError } from '../../failure/dsc-error.js'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { makeMemoryMounter } from '../../testing/memory-mounter.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { BindMounter } from './mounter.js'
@@ -70,4 +70,46 @@ test('what is no order ends the link', async () => {
   here.write('{"id":1,"verb":"run","target":"/x"}\n')
   await served
   assert.equal(there.destroyed, true)
+})
+
+test("the kernel's refusals and defects of the mounter cross the link as what they are", async () => {
+  const [here, there] = duplexPair()
+  const memory = makeMemoryMounter()
+  const busy = Object.assign(new Error('EBUSY: rmdir'), { code: 'EBUSY', syscall: 'rmdir', path: '/x' })
+  const served = serveMounts(there, {
+    ...memory,
+    mount: () => Promise.reject(new TypeError('undefined')),
+    unmount: () => Promise.reject(busy),
+  })
+  const linked = await LinkedMounter.open(here, () => {})
+  await assert.rejects(linked.unmount('/x'), {
+    code: 'IO_FAILED',
+    message: '/x: this machine refuses it (EBUSY: rmdir)',
+  })
+  await assert.rejects(linked.mount('/a', '/x'), (error) => !isDscError(error))
+  here.destroy()
+  await served
+})
+
+test('a mount or unmount that the kernel refuses is no fault of the configuration', async (context) => {
+  const root = await temporaryDirectory(context)
+  const mounter = new BindMounter({ root, kubelet: root })
+  mkdirSync(join(root, 'copies'))
+  const target = join(root, VOLUME)
+  mkdirSync(join(target, 'full'), { recursive: true })
+  await assert.rejects(mounter.unmount(target), { code: 'ENOTEMPTY' })
+  const { PATH } = process.env
+  context.after(() => {
+    process.env.PATH = PATH
+  })
+  process.env.PATH = root
+  await assert.rejects(mounter.mount(join(root, 'copies'), target), {
+    code: 'CONFIG_INVALID',
+    hint: 'apt-get install mount',
+  })
+  writeFileSync(join(root, 'mount'), '#!/bin/sh\necho busy >&2; exit 32\n', { mode: 0o700 })
+  await assert.rejects(mounter.mount(join(root, 'copies'), target), {
+    code: 'IO_FAILED',
+    message: 'mount ended with 32: busy',
+  })
 })

@@ -109,7 +109,10 @@ async function run(program: string, words: readonly string[], descriptor?: numbe
     })
   })
   if (code === 0) return
-  throw new DscError('CONFIG_INVALID', `${program} ended with ${code}: ${said.trim()}`, {
-    hint: 'dsc agent --csi needs root and, in a container, privileged: true',
+  throw new DscError('IO_FAILED', `${program} ended with ${code}: ${said.trim()}`, {
+    hint:
+      program === 'umount'
+        ? `fuser -vm ${words.at(-1)}`
+        : 'dsc agent --csi needs root and, in a container, privileged: true',
   })
 }
