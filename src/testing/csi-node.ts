@@ -38,13 +38,13 @@ export async function makeCsiNode(context: TestContext, changes: Partial<Cache> 
     new Volumes({
       cache: own,
       catalog: { declared, rules: { datasets: {}, sources: {} } },
-      notes: new VolumeNotes(folder),
+      notes: new VolumeNotes(folder, (sentence) => told.push(sentence)),
       mounter,
       note: (sentence) => told.push(sentence),
     })
   return {
     ...{ cache, source, mounter, told, start, folder },
-    notes: () => new VolumeNotes(folder).list(),
+    notes: () => new VolumeNotes(folder, (sentence) => told.push(sentence)).list(),
     leases: async () =>
       (await cache.record.listLeases({ purpose: 'use' })).map(({ task, expiresAtMs }) => [task, expiresAtMs]),
     reconcile: async (volumes: Volumes) =>

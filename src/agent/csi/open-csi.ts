@@ -48,7 +48,7 @@ export function openCsi(options: {
     const volumes = new Volumes({
       cache,
       catalog,
-      notes: new VolumeNotes(join(folders.plugin, 'volumes')),
+      notes: new VolumeNotes(join(folders.plugin, 'volumes'), note),
       mounter,
       note,
     })

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
+import { HeldFolder } from '../../platform/held-folder.js'
 import type { VolumeRequest } from './volume-request.js'
 
 /** What the agent must know of a volume after it was killed. Format version 1. */
@@ -18,22 +19,24 @@ export interface VolumeNote extends Pick<VolumeRequest, 'volumeId' | 'target' | 
 }
 
 const FILE = /^[0-9a-f]{64}\.json$/
+/** A note that was being written when the agent was killed. */
+const DRAFT = /^[0-9a-f]{64}\.json\.new$/
 
 /**
  * The volumes of this node, one file for each. A note is written before its lease is taken and removed after the lease
- * has ended, so that no lease is ever without a note.
+ * has ended, so that no lease is ever without a note, not even after a power loss.
  */
 export class VolumeNotes {
   readonly #folder: string
   readonly #notes = new Map<string, VolumeNote>()
 
-  /** Reads the notes in a folder, and creates it if it is missing. Ignores files that are no notes. */
-  constructor(folder: string) {
+  /** Reads the notes in a folder, and creates it if it is missing. Deletes damaged notes, which `note` is told of. */
+  constructor(folder: string, note: (sentence: string) => void) {
     this.#folder = folder
     makeFolder(folder)
     for (const name of readdirSync(folder)) {
-      const note = FILE.test(name) ? readNote(join(folder, name)) : undefined
-      if (note !== undefined) this.#notes.set(note.target, note)
+      if (FILE.test(name)) this.#read(join(folder, name), note)
+      else if (DRAFT.test(name)) rmSync(join(folder, name))
     }
   }
 
@@ -47,7 +50,7 @@ export class VolumeNotes {
   }
 
   save(note: VolumeNote): void {
-    this.#write(note)
+    this.#write(note, { isNew: !this.#notes.has(note.target) })
     this.#notes.set(note.target, note)
   }
 
@@ -55,23 +58,41 @@ export class VolumeNotes {
   end(note: VolumeNote): void {
     const over: VolumeNote = { ...note, isOver: true }
     this.#notes.set(note.target, over)
-    this.#write(over)
-  }
-
-  #write(note: VolumeNote): void {
-    const path = this.#pathOf(note.target)
-    writeFileSync(`${path}.new`, JSON.stringify(note), { mode: 0o600 })
-    renameSync(`${path}.new`, path)
+    this.#write(over, { isNew: false })
   }
 
   remove(target: string): void {
-    rmSync(this.#pathOf(target), { force: true })
+    rmSync(join(this.#folder, nameFile(target)), { force: true })
     this.#notes.delete(target)
   }
 
-  #pathOf(target: string): string {
-    return join(this.#folder, `${createHash('sha256').update(target).digest('hex')}.json`)
+  #read(path: string, note: (sentence: string) => void): void {
+    const raw = parseJson(readFileSync(path, 'utf8'))
+    if (isNote(raw)) this.#notes.set(raw.target, raw)
+    else if (typeof raw?.version === 'number' && raw.version !== 1)
+      note(`ignored ${path}: expected a note of version 1, found ${raw.version}`)
+    else {
+      rmSync(path)
+      note(`deleted ${path}: expected the note of a volume, found half of one`)
+    }
   }
+
+  #write(note: VolumeNote, { isNew }: { readonly isNew: boolean }): void {
+    const name = nameFile(note.target)
+    const draft = `${name}.new`
+    writeFileSync(join(this.#folder, draft), JSON.stringify(note), { mode: 0o600, flush: true })
+    const folder = HeldFolder.find(this.#folder)!
+    try {
+      folder.move(draft, folder, name)
+      if (isNew) folder.sync() // else the name means one of two whole notes, and either will do
+    } finally {
+      folder.close()
+    }
+  }
+}
+
+function nameFile(target: string): string {
+  return `${createHash('sha256').update(target).digest('hex')}.json`
 }
 
 function makeFolder(folder: string): void {
@@ -86,25 +107,18 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Undefined for a file that is no note of this version, such as half of one after a power loss. */
-function readNote(path: string): VolumeNote | undefined {
+/** Undefined for text that is no JSON. */
+function parseJson(text: string): Partial<VolumeNote> | null | undefined {
   try {
-    const note = JSON.parse(readFileSync(path, 'utf8')) as Partial<VolumeNote>
-    const { uid, namespace, name } = note.pod ?? {}
-    const texts = [
-      note.volumeId,
-      note.target,
-      note.named,
-      note.dataset,
-      uid,
-      namespace,
-      name,
-      note.copyId ?? '',
-    ]
-    return note.version === 1 && texts.every((text) => typeof text === 'string')
-      ? (note as VolumeNote)
-      : undefined
-  } catch {
-    return undefined
+    return JSON.parse(text) as Partial<VolumeNote> | null
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
   }
+}
+
+function isNote(raw: Partial<VolumeNote> | null | undefined): raw is VolumeNote {
+  const { version, volumeId, target, named, dataset, copyId = '', pod } = raw ?? {}
+  const texts = [volumeId, target, named, dataset, copyId, pod?.uid, pod?.namespace, pod?.name]
+  return version === 1 && texts.every((text) => typeof text === 'string')
 }
