@@ -33,14 +33,20 @@ YAML
 }
 ready() { k -n team-a wait --for=condition=Ready "pod/$1" --timeout="${2:-60s}" >/dev/null; }
 gone() { k -n team-a delete pod "$1" --ignore-not-found "${@:2}" >/dev/null 2>&1; }
-leased() { A leases | grep -q "pod:team-a/$1 "; }
-not_leased() { ! A leases | grep -q "pod:team-a/$1 "; }
+# What a check looks through is read whole before: a command that fails must not look like one that found nothing.
+leased() { local all; all=$(A leases) && grep -q "pod:team-a/$1 " <<<"$all"; }
+not_leased() { local all; all=$(A leases) && ! grep -q "pod:team-a/$1 " <<<"$all"; }
+nothing_leased() { local all; all=$(A leases) && ! grep -q pod: <<<"$all"; }
+nothing_mounted() {
+  local all; all=$(nsenter --mount="/proc/$(cat "$W/pid/containerd-node0")/ns/mnt" cat /proc/self/mountinfo) &&
+    [ -n "$all" ] && ! grep -q kubernetes.io~csi <<<"$all"
+}
 event() { eventually sh -c "nsenter --net=/run/netns/hk8s kubectl -n team-a describe pod $1 | grep -q '$2'"; }
 show() { k -n team-a describe pod "$1" | sed -n '/^Events/,$p' | grep -E "FailedMount" | tail -1 | cut -c1-1000; }
 reads() { [ -n "$(k -n team-a exec "$1" -- ls /data)" ]; }
-cannot_write() { ! k -n team-a exec "$1" -- touch /data/x 2>/dev/null; }
+cannot_write() { local said; ! said=$(k -n team-a exec "$1" -- touch /data/x 2>&1) && grep -q 'Read-only file system' <<<"$said"; }
 agent_pid() { pgrep --uid 10001 --full "dsc agent --csi"; }
-no_secret() { ! k -n team-a exec "$1" -- env | grep -q 'PGPASSWORD\|AWS_\|DSC_'; }
+no_secret() { local all; all=$(k -n team-a exec "$1" -- env) && [ -n "$all" ] && ! grep -q 'PGPASSWORD\|AWS_\|DSC_' <<<"$all"; }
 
 for team in team-a team-b; do
   k create ns $team --dry-run=client -o yaml | k apply -f - >/dev/null
@@ -99,7 +105,7 @@ pod again bees
 check "the driver is known to the new kubelet" ready again 120s
 check "who read all the time still reads" reads reader
 for name in reader again; do gone $name; done
-check "no lease is left" eventually sh -c "! nsenter --net=/run/netns/hk8s kubectl -n dsc exec ds/dsc-agent -c agent -- dsc leases | grep -q pod:"
-check "no mount is left" sh -c "! nsenter --mount=/proc/$(cat "$W/pid/containerd-node0")/ns/mnt cat /proc/self/mountinfo | grep -q kubernetes.io~csi"
+check "no lease is left" eventually nothing_leased
+check "no mount is left" nothing_mounted
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
