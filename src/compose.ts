@@ -206,16 +206,16 @@ async function openCache(
     nowMs: () => record.nowMs(),
     openSource,
     findKept,
-    ...(config.record.kind === 'postgres' ? { openStagingSource: createStagingSource(config, record) } : {}),
+    openStagingSource: config.record.kind === 'postgres' ? createStagingSource(config, record) : undefined,
     measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
     listSlurmJobs: async () => (await import('./cache/leases/slurm-queue.js')).listSlurmJobs(),
     transfer: {
       stallTimeoutMs,
-      ...(concurrency === undefined ? {} : { concurrency }),
+      concurrency,
     },
     nodeBudget: {
-      ...(maxRequests === undefined ? {} : { maxRequests }),
-      ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
+      maxRequests,
+      bandwidthBytesPerSecond,
     },
   }
 }

@@ -24,7 +24,7 @@ export interface Cache {
   readonly nowMs: () => number
   readonly openSource: (dataset: Dataset) => Promise<Source>
   /** Opens a source for staging that also fetches from other nodes; absent if the record serves one machine only. */
-  readonly openStagingSource?: (dataset: Dataset, plan: StagingPlan) => Promise<StagingSource>
+  readonly openStagingSource?: ((dataset: Dataset, plan: StagingPlan) => Promise<StagingSource>) | undefined
   /** Where hub clients of this user keep the dataset's repository; undefined if it is none. */
   readonly findKept?: (dataset: Dataset) => KeptRepository | undefined
   readonly measureDisk: () => Promise<DiskUsage>
@@ -37,13 +37,13 @@ export interface Cache {
 
 /** Settings of a download; a missing value means the default of `download-files`. */
 interface TransferSettings {
-  readonly concurrency?: number
-  readonly stallTimeoutMs?: number
+  readonly concurrency?: number | undefined
+  readonly stallTimeoutMs?: number | undefined
 }
 
 /** Limits of a whole node, shared equally by its stagings in all processes. */
 interface NodeBudget {
   /** Requests in flight. */
-  readonly maxRequests?: number
-  readonly bandwidthBytesPerSecond?: number
+  readonly maxRequests?: number | undefined
+  readonly bandwidthBytesPerSecond?: number | undefined
 }

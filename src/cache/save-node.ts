@@ -15,7 +15,7 @@ export async function saveNode(cache: Cache, agent?: NodeAgent | null): Promise<
     policy: cache.policy,
     disk: await cache.measureDisk(),
     seenAtMs: cache.nowMs(),
-    ...(agent === undefined ? {} : { agent }),
+    agent,
   })
   // If two caches both found the name free, the second one learns here that it is taken.
   if (saved.identity?.cacheId !== identity.cacheId) {

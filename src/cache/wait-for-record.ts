@@ -8,7 +8,7 @@ import type { Cache } from './cache.js'
  */
 export async function waitForRecord(
   openCache: () => Promise<Cache>,
-  options: { readonly onAway: (sentence: string) => void; readonly signal?: AbortSignal },
+  options: { readonly onAway: (sentence: string) => void; readonly signal?: AbortSignal | undefined },
 ): Promise<Cache> {
   const { onAway, signal } = options
   for (;;) {

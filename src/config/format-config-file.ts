@@ -4,13 +4,13 @@ import { formatByteSize, parseByteSize } from '../model/byte-size.js'
 export interface NewSettings {
   /** The machine's own name, shown if `node` is absent. */
   readonly hostName?: string
-  readonly node?: string
-  readonly record?: string
+  readonly node?: string | undefined
+  readonly record?: string | undefined
   readonly cacheRoot: string
-  readonly maxDatasets?: number
-  readonly maxPercent?: number
-  readonly minFreeBytes?: number
-  readonly lowWaterPercent?: number
+  readonly maxDatasets?: number | undefined
+  readonly maxPercent?: number | undefined
+  readonly minFreeBytes?: number | undefined
+  readonly lowWaterPercent?: number | undefined
 }
 
 /**

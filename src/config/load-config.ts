@@ -17,7 +17,7 @@ export interface LoadOptions {
   /** Default: the kernel's name for this machine, up to its first dot. */
   readonly hostName?: string
   /** Version of dsc, so that a new version checks the file again. Default: `0`. */
-  readonly version?: string
+  readonly version?: string | undefined
   /** Flags, which override file and environment. Default: none. */
   readonly overrides?: Overrides
 }

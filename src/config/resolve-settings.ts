@@ -10,11 +10,11 @@ import type { FileSettings } from './schema.js'
 
 /** Values of flags, which override everything else. */
 export interface Overrides {
-  readonly record?: string
-  readonly node?: string
+  readonly record?: string | undefined
+  readonly node?: string | undefined
   readonly cacheRoot?: string
   /** Overrides `stage.bandwidthLimit`, bytes per second. */
-  readonly bandwidthBytesPerSecond?: number
+  readonly bandwidthBytesPerSecond?: number | undefined
 }
 
 interface Surroundings extends ParsedSettings {

@@ -75,7 +75,7 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   /** Default: DSC_CONFIG, else the dsc.yaml beside or above the working directory. Read only if a name requires it. */
   readonly configPath?: string
   /** Stops opening and iterating. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /**

@@ -65,7 +65,7 @@ export async function prepare(dataset: string, options: PrepareOptions = {}): Pr
 
 /** Reopens the record: a job may use its dataset for days, and should not hold a connection that long. */
 async function releaseLease(leaseId: string, configPath: string | undefined): Promise<void> {
-  const surroundings = openSurroundings(configPath === undefined ? {} : { configPath })
+  const surroundings = openSurroundings({ configPath })
   try {
     const record = await surroundings.openRecord()
     await record.releaseUses({ leaseId }, surroundings.nowMs())

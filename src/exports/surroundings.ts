@@ -4,9 +4,9 @@ import { compose } from '../compose.js'
 /** Options of every call in the package. */
 export interface CallOptions {
   /** Default: DSC_CONFIG, else the dsc.yaml beside or above the working directory, as for the command `dsc`. */
-  readonly configPath?: string
+  readonly configPath?: string | undefined
   /** Ends the call: it rejects with INTERRUPTED. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 const SILENT: Narrator = {

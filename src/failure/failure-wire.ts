@@ -45,8 +45,8 @@ export function unpackFailure(failure: WireFailure): Error {
   if (failure.kind === 'other') {
     const { message, stack, code } = failure
     return Object.assign(new Error(message), {
-      ...(stack ? { stack } : {}),
-      ...(code === undefined ? {} : { code }),
+      stack,
+      code,
     })
   }
   const { code, message, hint, isTransient, retryAfterMs } = failure

@@ -8,7 +8,7 @@ const { request: requestTls } = process.getBuiltinModule('node:https')
 
 /** A request outside the hot path; HttpPool reads stores and peers. */
 export interface Question {
-  readonly method?: 'GET' | 'HEAD' | 'POST'
+  readonly method?: 'GET' | 'HEAD' | 'POST' | undefined
   /** The Unix socket at which the server listens, whatever the URL says. */
   readonly socketPath?: string
   readonly token: string | undefined
@@ -53,7 +53,7 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
     const send = url.startsWith('https:') ? requestTls : requestPlain
     const request = send(url, {
       method,
-      ...(socketPath !== undefined && { socketPath }),
+      socketPath,
       agent,
       headers: {
         ...headers,

@@ -143,7 +143,7 @@ export class HttpConnection {
       port: target.port,
       noDelay: true,
       autoSelectFamily: true,
-      ...(target.lookup && { lookup: target.lookup }),
+      lookup: target.lookup,
       onread: {
         buffer,
         callback: (bytes: number) => this.#read(buffer.subarray(0, bytes)),

@@ -9,7 +9,7 @@ export interface CopyManifest {
   readonly dataset: Dataset
   readonly listing: Listing
   /** Absent: the copy has every object of the version. */
-  readonly stripe?: Stripe
+  readonly stripe?: Stripe | undefined
   /** Whether every object (of the stripe) is present and verified. */
   readonly isComplete: boolean
 }
@@ -27,7 +27,7 @@ export function readCopyManifest(copyDirectory: string): CopyManifest | undefine
     return {
       dataset: JSON.parse(definition) as Dataset,
       listing: JSON.parse(listing) as Listing,
-      ...(stripe === undefined ? {} : { stripe: JSON.parse(stripe) as Stripe }),
+      stripe: stripe === undefined ? undefined : (JSON.parse(stripe) as Stripe),
       isComplete: manifest.count('missing').files === 0,
     }
   } catch (error) {

@@ -10,7 +10,7 @@ export interface UsedVersion {
   readonly source: Dataset | null
   readonly files: number
   readonly contentBytes: number
-  readonly stripe?: Stripe
+  readonly stripe?: Stripe | undefined
   /** The nodes where the job used it, in order of first use. */
   readonly nodes: readonly string[]
   readonly firstUsedAtMs: number

@@ -5,7 +5,7 @@ interface BackgroundThreadOptions<Reply> {
   readonly onReply: (reply: Reply) => void
   /** Called if the thread ends without being stopped. */
   readonly onFailure: (error: Error) => void
-  readonly resourceLimits?: ResourceLimits
+  readonly resourceLimits?: ResourceLimits | undefined
 }
 
 /** A worker thread that answers messages, and keeps its process alive only between `ref` and `unref`. */

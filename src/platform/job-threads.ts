@@ -19,7 +19,7 @@ export interface FromJobThread<Result, Word = undefined> {
 }
 
 interface JobThreadOptions<Word> {
-  readonly resourceLimits?: ResourceLimits
+  readonly resourceLimits?: ResourceLimits | undefined
   /** Called with each word of the thread's, before the jobs end that came with it. */
   readonly onWord?: (word: Word) => void
   /** Called after each message. */
@@ -49,7 +49,7 @@ export class JobThread<Job, Result, ToldWord = never, HeardWord = undefined> {
         const error = new Error(`a thread of jobs ended early: ${cause.message}`, { cause })
         this.#fail(Object.assign(error, { code: cause.code }))
       },
-      ...(options.resourceLimits && { resourceLimits: options.resourceLimits }),
+      resourceLimits: options.resourceLimits,
     })
   }
 

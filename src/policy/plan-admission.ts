@@ -30,7 +30,7 @@ export interface AdmissionInput {
   readonly copies: readonly CopyUse[]
   readonly request: SpaceRequest
   readonly requestCopyId: string
-  readonly parties?: readonly string[]
+  readonly parties?: readonly string[] | undefined
   readonly isPrefetch?: boolean | undefined
 }
 

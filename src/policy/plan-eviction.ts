@@ -29,7 +29,7 @@ export interface EvictionInput {
   /** The copy that the request is for: neither charged nor a victim. */
   readonly requestCopyId?: string
   /** The parties that make the request. Absent: those of the copy that it is for; without one, none (cleanup). */
-  readonly parties?: readonly string[]
+  readonly parties?: readonly string[] | undefined
   /** Whether the request is for a job that has not begun: it takes free and borrowed space, and nothing guaranteed. */
   readonly isPrefetch?: boolean | undefined
   /** `part`: evict any copy that helps, even if a limit stays exceeded (cleanup). Default `all`: enough or nothing. */

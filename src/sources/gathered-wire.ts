@@ -17,9 +17,9 @@ export interface GatheredHead {
   readonly status: number
   readonly facts?: ObjectFacts
   /** As in `DIGEST_HEADER`. */
-  readonly digest?: string
+  readonly digest?: string | undefined
   /** As in `PROVEN_HEADER`. */
-  readonly isProven?: true
+  readonly isProven?: true | undefined
 }
 
 /** Path and query of many objects of one dataset. */

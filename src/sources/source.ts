@@ -56,7 +56,7 @@ export interface FetchRequest {
    * Returns how long to pause before the next chunk, in ms. Its errors end the fetch and are passed on.
    */
   readonly sink: (chunk: Uint8Array) => number
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Reads objects. Each worker has its own, with its own connections. */
@@ -82,7 +82,7 @@ export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 
 /** How to list a source. */
 export interface ListOptions {
   /** Maximum number of concurrent requests right now, 1 or more; called before each. Absent = the source's choice. */
-  readonly requestLimit?: () => number
+  readonly requestLimit?: (() => number) | undefined
   /** Lists one page after the other, in the source's own order: never ends in ListingDisorder. */
   readonly isSequential?: boolean
   readonly onRetry?: OnRetry | undefined
@@ -90,7 +90,7 @@ export interface ListOptions {
   readonly onLeftOut?: ((path: string, reason: string) => void) | undefined
   /** A request fails after this long without a byte, in ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** A listing in parts found that the source does not keep the byte order of keys: discard its objects. */

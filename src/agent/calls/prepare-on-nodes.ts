@@ -24,9 +24,9 @@ export async function prepareOnNodes(options: {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
-  readonly isPrefetch?: boolean
+  readonly isPrefetch?: boolean | undefined
   /** Overrides each node's own limit. */
-  readonly bandwidthBytesPerSecond?: number
+  readonly bandwidthBytesPerSecond?: number | undefined
   readonly access: AgentAccess
   readonly onProgress: (node: string, progress: PrepareProgress) => void
   readonly signal: AbortSignal
@@ -37,9 +37,9 @@ export async function prepareOnNodes(options: {
     dataset,
     lease,
     isRefresh,
-    ...(isPrefetch && { isPrefetch }),
+    isPrefetch: isPrefetch || undefined,
     sharedWith: [...urls.keys()],
-    ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
+    bandwidthBytesPerSecond,
   }
   return Promise.all(
     [...urls].map(async ([node, url]): Promise<NodeOutcome> => {

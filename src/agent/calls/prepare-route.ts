@@ -22,14 +22,14 @@ export interface PrepareCall {
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
   /** As in `planEviction`; absent from agents of earlier versions, which evict as for any job. */
-  readonly isPrefetch?: boolean
+  readonly isPrefetch?: boolean | undefined
   /** All nodes that are asked to prepare the dataset at this time. */
   readonly sharedWith: readonly string[]
   /** Overrides this node's own limit. */
-  readonly bandwidthBytesPerSecond?: number
+  readonly bandwidthBytesPerSecond?: number | undefined
   /** The stripe for this node; absent: the whole dataset. */
-  readonly stripe?: Stripe
-  readonly version?: string
+  readonly stripe?: Stripe | undefined
+  readonly version?: string | undefined
   /** Lists the source again, even if an earlier attempt already listed it. */
   readonly isRelisted?: boolean
 }
@@ -119,9 +119,9 @@ function parseCall(raw: unknown, nowMs: number): PrepareCall {
     isRefresh: call.isRefresh === true,
     isPrefetch: call.isPrefetch === true,
     sharedWith: Array.isArray(call.sharedWith) ? call.sharedWith.map(String) : [],
-    ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
-    ...(stripe && { stripe: parseStripe(stripe) }),
-    ...(typeof version === 'string' && { version }),
+    bandwidthBytesPerSecond,
+    stripe: stripe && parseStripe(stripe),
+    version: typeof version === 'string' ? version : undefined,
     isRelisted: call.isRelisted === true,
   }
 }

@@ -86,8 +86,8 @@ function find(served: ServedObjects, object: WireObject) {
 function headOf({ entry, part }: LocalObject): GatheredHead {
   return {
     ...{ status: 200, facts: factsOfEntry(entry) },
-    ...(part ? { digest: formatPartDigest(part) } : {}),
-    ...(entry.state === 'present' ? { isProven: true } : {}),
+    digest: part && formatPartDigest(part),
+    isProven: entry.state === 'present' || undefined,
   }
 }
 

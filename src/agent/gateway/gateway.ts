@@ -110,7 +110,7 @@ export class Gateway {
   static async open(options: GatewayOptions): Promise<Gateway> {
     const gateway = new Gateway(options)
     const { host, port } = options.listen
-    const place = { host, port, ...(options.isShared && { reusePort: true }) }
+    const place = { host, port, reusePort: options.isShared }
     await new Promise<void>((resolve, reject) => {
       gateway.#server.once('error', reject)
       gateway.#server.listen(place, resolve)

@@ -43,12 +43,10 @@ export async function fetchKeptSamples(
   },
 ): Promise<Uint8Array | 'listing' | undefined> {
   const { stamp, filter, access, signal } = options
-  const query = new URLSearchParams({
-    ...(filter.split !== undefined && { split: filter.split }),
-    ...(filter.extensions && { only: filter.extensions.join(',') }),
-    ...(filter.format && { as: filter.format }),
-  })
-  const paths = [`/v1/samples/${stamp}`, ...(copyId ? [`/v1/copies/${copyId}/samples?${query}`] : [])]
+  const paths = [
+    `/v1/samples/${stamp}`,
+    ...(copyId ? [`/v1/copies/${copyId}/samples?${formatSampleQuery(filter)}`] : []),
+  ]
   for (const path of paths) {
     try {
       const question = { ...access, signal, connectTimeoutMs: 5000, silenceMs: SILENCE_MS }
@@ -61,4 +59,13 @@ export async function fetchKeptSamples(
     }
   }
   return undefined
+}
+
+/** The query of `/v1/copies/<id>/samples`. */
+export function formatSampleQuery({ split, extensions, format }: SampleFilter): string {
+  const query = new URLSearchParams()
+  if (split !== undefined) query.set('split', split)
+  if (extensions) query.set('only', extensions.join(','))
+  if (format) query.set('as', format)
+  return query.toString()
 }

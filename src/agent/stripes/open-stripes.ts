@@ -13,6 +13,7 @@ import { LOOK_MS } from '../../platform/poll.js'
 import { type MergedTable, mergeTables } from '../../samples/merge-tables.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import type { AgentAccess } from '../calls/agent-client.js'
+import { formatSampleQuery } from '../samples/kept-samples.js'
 import type { SampleFilter } from '../samples/sample-servers.js'
 
 /** A ready copy and the agent that serves it; undefined if the stripe or its agent is gone. */
@@ -124,13 +125,9 @@ async function findTable(
 /** Empty: the stripe has no samples. */
 async function fetchTable(options: OpenStripesOptions, { url, copyId }: StripeHolder): Promise<Uint8Array> {
   const { filter, signal } = options
-  const query = new URLSearchParams({
-    ...(filter.split !== undefined && { split: filter.split }),
-    ...(filter.extensions && { only: filter.extensions.join(',') }),
-    ...(filter.format && { as: filter.format }),
-  })
+  const path = `${url}/v1/copies/${copyId}/samples?${formatSampleQuery(filter)}`
   for (;;) {
-    const answer = await ask(options, `${url}/v1/copies/${copyId}/samples?${query}`)
+    const answer = await ask(options, path)
     const { statusCode } = answer
     const bytes = await buffer(answer)
     if (statusCode === 200 || statusCode === 204) return bytes

@@ -17,11 +17,11 @@ export interface StripesRequest {
   /** The stripes to prepare; absent: all. */
   readonly indexes?: readonly number[]
   /** The version to prepare; absent: the newest that these nodes have, else the source's. */
-  readonly version?: string
+  readonly version?: string | undefined
   /** Look for a new version even if the stripes are ready. */
   readonly isRefresh: boolean
   /** Per node; absent: the node's own limit. */
-  readonly bandwidthBytesPerSecond?: number
+  readonly bandwidthBytesPerSecond?: number | undefined
   readonly access: AgentAccess
   readonly onProgress: (node: string, progress: PrepareProgress) => void
   /** Called once every node has room, before any byte is downloaded. */
@@ -113,7 +113,7 @@ async function prepareStripe(
         sharedWith: [],
         stripe: { index, nodes },
         version,
-        ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
+        bandwidthBytesPerSecond,
       },
       onProgress: (progress) => request.onProgress(node, progress),
     })
@@ -147,7 +147,7 @@ async function reserveAll(
           isRelisted,
           sharedWith: [],
           stripe: { index, nodes },
-          ...(version !== undefined && { version }),
+          version,
         },
         onProgress: (progress) => request.onProgress(node, progress),
       })

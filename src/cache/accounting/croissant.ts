@@ -86,7 +86,7 @@ function describeUsed(used: UsedVersion, id: string) {
     'dsc:files': files,
     'dsc:contentBytes': contentBytes,
     'dsc:definition': source,
-    ...(stripe && { 'dsc:stripe': stripe }),
+    'dsc:stripe': stripe,
     'dsc:nodes': used.nodes,
     'dsc:firstUsedAt': formatTime(used.firstUsedAtMs),
     'dsc:lastUsedAt': formatTime(used.lastUsedAtMs),
@@ -141,7 +141,7 @@ function parseUsed(raw: Readonly<Record<string, unknown>>): UsedVersion {
     source: known,
     files,
     contentBytes,
-    ...(stripe && { stripe }),
+    stripe,
     nodes,
     ...times,
   }

@@ -24,7 +24,7 @@ export async function readReceipt(
 
 /** Details that a use notes about its copy; an earlier dsc noted none. */
 type UseDetail = Pick<UsedVersion, 'version' | 'source' | 'files' | 'contentBytes' | 'stripe'> & {
-  readonly parties?: readonly string[]
+  readonly parties?: readonly string[] | undefined
 }
 
 function isKnownUse({ detail }: RecordEvent): boolean {
@@ -46,7 +46,7 @@ function sumUp(task: string, events: readonly RecordEvent[]): Receipt {
       source,
       files,
       contentBytes,
-      ...(stripe && { stripe }),
+      stripe,
       nodes: [...new Set([...(before?.nodes ?? []), node])],
       firstUsedAtMs: before?.firstUsedAtMs ?? atMs,
       lastUsedAtMs: atMs,

@@ -17,7 +17,7 @@ export async function readReport(
   asked: { readonly sinceMs: number; readonly nowMs: number; readonly node?: string | undefined },
 ): Promise<Report> {
   const { sinceMs, nowMs, node } = asked
-  const place = node === undefined ? {} : { node }
+  const place = { node }
   const tally = new HistoryTally()
   const wanted = { ...place, sinceMs, kinds: KINDS, limit: Number.MAX_SAFE_INTEGER }
   for await (const page of readEventPages(record, wanted)) for (const event of page) tally.add(event)

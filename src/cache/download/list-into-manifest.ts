@@ -47,7 +47,7 @@ export async function listIntoManifest(options: {
   readonly onLeftOut?: (problem: string) => void
   /** A request to the source fails after this long without a byte, in ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }): Promise<Listing> {
   const { copyDirectory, dataset, stripe } = options
   makeFolder(filesDirectory(copyDirectory))
@@ -123,8 +123,8 @@ async function insertObjects(manifest: Manifest, options: InsertOptions): Promis
       leftOut.push(`${JSON.stringify(path)}: ${reason}`)
     },
     stallTimeoutMs,
-    ...(signal && { signal }),
-    ...(requestLimit && { requestLimit }),
+    signal,
+    requestLimit,
   }
   try {
     const counts = await insertPages(manifest, options, source.list(listOptions))

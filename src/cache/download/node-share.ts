@@ -8,9 +8,9 @@ const MAX_WAIT_MS = 5000
 /** One staging's current share of its node's budget. */
 export interface NodeShare {
   /** Requests in flight; absent = no limit. */
-  readonly requestLimit?: () => number
+  readonly requestLimit?: (() => number) | undefined
   /** Bytes per second; absent = no limit. */
-  readonly bandwidthLimit?: () => number
+  readonly bandwidthLimit?: (() => number) | undefined
   /** Recounts the node's stagings. */
   readonly renew: () => Promise<void>
   /** Resolves when earlier stagings have shrunk to their share, after at most 5 s. */
@@ -30,10 +30,11 @@ export function openNodeShare(cache: Cache, stageLeaseId: string): NodeShare {
     return active
   }
   return {
-    ...(maxRequests === undefined ? {} : { requestLimit: () => planNodeShare(maxRequests, stagings) }),
-    ...(bandwidthBytesPerSecond === undefined
-      ? {}
-      : { bandwidthLimit: () => planNodeShare(bandwidthBytesPerSecond, stagings) }),
+    requestLimit: maxRequests === undefined ? undefined : () => planNodeShare(maxRequests, stagings),
+    bandwidthLimit:
+      bandwidthBytesPerSecond === undefined
+        ? undefined
+        : () => planNodeShare(bandwidthBytesPerSecond, stagings),
     renew: async () => {
       await look()
     },

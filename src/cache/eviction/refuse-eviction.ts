@@ -47,7 +47,7 @@ async function keepRefusal(
       copyId: null,
       task,
       reason: message,
-      detail: { id, code, ...(hint !== undefined && { hint }) },
+      detail: { id, code, hint },
     })
   } catch (failure) {
     if (isDscError(failure)) return error

@@ -23,8 +23,8 @@ export async function addUse(
     contentBytes,
     path,
     source: source && { ...source, source: redactUrl(source.source) },
-    ...(stripe && { stripe }),
-    ...(parties && { parties }),
+    stripe,
+    parties,
   }
   await cache.record.addEvent({
     atMs: cache.nowMs(),

@@ -20,8 +20,8 @@ export async function takeReadyCopy(
   request: {
     readonly dataset: Dataset
     readonly lease: LeaseRequest
-    readonly stripe?: Stripe
-    readonly version?: string
+    readonly stripe?: Stripe | undefined
+    readonly version?: string | undefined
   },
 ): Promise<ReadyCopy> {
   const { dataset } = request

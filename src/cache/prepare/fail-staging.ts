@@ -46,15 +46,13 @@ export async function endFailedStaging(
         stageLeaseId,
         useLeaseId: leaseId,
         isForgotten: isHopeless,
-        ...(failure && {
-          failure: {
-            id,
-            code: failure.code,
-            message: failure.message,
-            hint: failure.hint,
-            facts: failure.facts,
-          },
-        }),
+        failure: failure && {
+          id,
+          code: failure.code,
+          message: failure.message,
+          hint: failure.hint,
+          facts: failure.facts,
+        },
       },
       cache.nowMs(),
     )

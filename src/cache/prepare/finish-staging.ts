@@ -73,7 +73,7 @@ async function markReady(
       stageLeaseId: turn.stageLeaseId,
       directory,
       path: filesDirectory(directory),
-      ...(isFromPeers(fetched?.origins) ? { origin: 'peer' as const } : {}),
+      origin: isFromPeers(fetched?.origins) ? 'peer' : undefined,
       chargedBytes: measured.diskBytes,
       chargedInodes: measured.inodes,
       reason,

@@ -16,9 +16,9 @@ export interface JoinedRequest {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   /** The stripe to prepare; absent = the whole dataset. */
-  readonly stripe?: Stripe
+  readonly stripe?: Stripe | undefined
   /** The version to prepare; absent = any ready one, else the source's current one. */
-  readonly version?: string
+  readonly version?: string | undefined
 }
 
 /** The turn of the task that stages: the copy, the task's own lease on it, and the lease of its one stager. */
@@ -35,7 +35,7 @@ export async function joinStaging(
   },
 ): Promise<Joined | { readonly outcome: 'again' }> {
   const { dataset, lease, stripe, version } = request
-  const wanted = { ...(stripe && { stripe }), ...(version !== undefined && { version }) }
+  const wanted = { stripe, version }
   const { isRefresh } = options
   const found = isRefresh ? undefined : await takeReadyCopy(cache, { dataset, lease, ...wanted })
   if (found?.outcome === 'ready') return found

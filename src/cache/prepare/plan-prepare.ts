@@ -42,9 +42,9 @@ export async function planPrepare(
   dataset: Dataset,
   options: {
     readonly isRefresh: boolean
-    readonly isPrefetch?: boolean
+    readonly isPrefetch?: boolean | undefined
     /** The parties it would be for. */
-    readonly parties?: readonly string[]
+    readonly parties?: readonly string[] | undefined
     readonly signal: AbortSignal
   },
 ): Promise<PreparePlan> {

@@ -76,7 +76,7 @@ export async function prepareDataset(
         if (leaseId === undefined) break
         hasWaited = true
         await addUse(cache, { copy, lease, waitedMs: waitedMs() })
-        return { copy, leaseId, isStagedHere: isNew, ...(downloaded ? { downloaded } : {}) }
+        return { copy, leaseId, isStagedHere: isNew, downloaded }
       }
       case 'wait':
         if (!request.mayWait) {
@@ -98,7 +98,7 @@ export async function prepareDataset(
 async function leaseAgain(cache: Cache, request: JoinedRequest, copy: Copy): Promise<string | undefined> {
   const { lease, stripe } = request
   const use = await cache.record.leaseReady(
-    { dataset: copy.dataset, node: cache.node, lease, ...(stripe && { stripe }) },
+    { dataset: copy.dataset, node: cache.node, lease, stripe },
     cache.nowMs(),
   )
   return use?.leaseId

@@ -61,7 +61,7 @@ export async function reserveDataset(
     // The listed version turned out to be ready here: the lease is now on that copy.
     const { stripe, lease, dataset } = request
     const use = await cache.record.leaseReady(
-      { dataset: dataset.name, node: cache.node, lease, ...(stripe && { stripe }) },
+      { dataset: dataset.name, node: cache.node, lease, stripe },
       cache.nowMs(),
     )
     if (use) {

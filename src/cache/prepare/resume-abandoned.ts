@@ -15,7 +15,7 @@ export async function resumeAbandoned(cache: Cache, signal: AbortSignal): Promis
     }
     const prepared = await prepareDataset(
       cache,
-      { dataset: source, lease, isRefresh: true, mayWait: false, ...(stripe && { stripe }) },
+      { dataset: source, lease, isRefresh: true, mayWait: false, stripe },
       { signal },
     )
     await cache.record.releaseUses({ leaseId: prepared.leaseId }, cache.nowMs())

@@ -20,7 +20,7 @@ export async function readExplanation(
   dataset: string,
   { node, nowMs }: { readonly node?: string | undefined; readonly nowMs: number },
 ): Promise<DatasetExplanation> {
-  const onNode = { dataset, ...(node === undefined ? {} : { node }) }
+  const onNode = { dataset, node }
   const everywhere = await record.listCopies({ dataset }, nowMs)
   const copies = everywhere.filter((copy) => node === undefined || copy.node === node)
   const events = await record.listEvents({ ...onNode, limit: MAX_EVENTS })

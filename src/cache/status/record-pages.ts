@@ -22,7 +22,7 @@ export function readCopyPages(
   { nowMs, pageCopies = PAGE_COPIES }: { readonly nowMs: number; readonly pageCopies?: number },
 ): AsyncGenerator<readonly CopyUse[]> {
   return readPages<CopyUse>(pageCopies, (last) =>
-    record.listCopies({ ...filter, ...(last && { after: last }), limit: pageCopies }, nowMs),
+    record.listCopies({ ...filter, after: last, limit: pageCopies }, nowMs),
   )
 }
 
@@ -33,7 +33,7 @@ export function readLeasePages(
   { pageLeases = PAGE_LEASES }: { readonly pageLeases?: number } = {},
 ): AsyncGenerator<readonly PlacedLease[]> {
   return readPages<PlacedLease>(pageLeases, (last) =>
-    record.listLeases({ ...filter, ...(last && { after: last }), limit: pageLeases }),
+    record.listLeases({ ...filter, after: last, limit: pageLeases }),
   )
 }
 
@@ -47,7 +47,7 @@ export async function* readEventPages(
   const pages = readPages<RecordEvent>(pageEvents, (last) =>
     record.listEvents({
       ...filter,
-      ...(last && { before: last.sequence }),
+      before: last?.sequence ?? filter.before,
       limit: Math.min(left, pageEvents),
     }),
   )

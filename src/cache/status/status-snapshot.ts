@@ -38,9 +38,7 @@ export async function readStatus(
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
   // Usage counts every copy of a node, even with a filter by dataset.
   const charged =
-    filter.dataset === undefined
-      ? copies
-      : await record.listCopies(filter.node === undefined ? {} : { node: filter.node }, nowMs)
+    filter.dataset === undefined ? copies : await record.listCopies({ node: filter.node }, nowMs)
   // Stripes on other nodes reveal those missing on one.
   const { node: _, ...ofDatasets } = filter
   const striped = filter.node === undefined ? copies : await record.listCopies(ofDatasets, nowMs)

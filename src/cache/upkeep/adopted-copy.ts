@@ -50,7 +50,7 @@ export async function describeAdopted(found: FoundCopy): Promise<Copy> {
     source: keptBecause === NO_SOURCE ? null : dataset,
     directory: found.directory,
     lastTask: null,
-    ...(stripe && { stripe }),
+    stripe,
   }
   return {
     ...newCopy(known, nowMs),

@@ -20,7 +20,7 @@ export interface FoundCopyDirectory {
     | {
         readonly dataset: { readonly name: string }
         readonly listing: { readonly version: string }
-        readonly stripe?: Stripe
+        readonly stripe?: Stripe | undefined
         /** Whether all of its objects are there. */
         readonly isComplete: boolean
       }

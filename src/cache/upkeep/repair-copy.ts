@@ -38,7 +38,7 @@ interface RepairOptions {
   /** An empty folder on the file system of the files, to assemble them in. */
   readonly bench: HeldFolder
   readonly damages: readonly Damage[]
-  readonly stallTimeoutMs?: number
+  readonly stallTimeoutMs?: number | undefined
   readonly signal: AbortSignal
 }
 

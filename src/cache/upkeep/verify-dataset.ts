@@ -189,7 +189,7 @@ export async function repairOne(
       source,
       ...held,
       ...options,
-      ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }),
+      stallTimeoutMs,
     })
     const failures = repair.failures.map((failure) => ({
       ...failure,

@@ -16,5 +16,5 @@ export function readBandwidthLimit(options: {
   readonly bandwidthLimit?: number
 }): Pick<Overrides, 'bandwidthBytesPerSecond'> {
   const { bandwidthLimit } = options
-  return bandwidthLimit === undefined ? {} : { bandwidthBytesPerSecond: bandwidthLimit }
+  return { bandwidthBytesPerSecond: bandwidthLimit }
 }

@@ -112,8 +112,8 @@ async function sourceOf(
     source: options.source,
     include: [],
     exclude: [],
-    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
-    ...(options.pathStyle ? { pathStyle: true } : {}),
+    endpoint: options.endpoint,
+    pathStyle: options.pathStyle,
   }
   await record.saveDataset(dataset, context.nowMs())
   return dataset

@@ -11,11 +11,16 @@ const PATIENCE_MS = 60_000
 /** Asks a central node for its status, after a change if given. Throws if it refuses or does not answer. */
 export async function askParameterServer(
   { server, tokenFile }: { readonly server: string; readonly tokenFile?: string },
-  { change, job, signal }: { readonly change?: object; readonly job?: string; readonly signal: AbortSignal },
+  {
+    change,
+    job,
+    signal,
+  }: { readonly change?: object; readonly job?: string | undefined; readonly signal: AbortSignal },
 ): Promise<Record<string, unknown>> {
   const token = await readToken(tokenFile)
   const question: Question = {
-    ...(change && { method: 'POST', body: JSON.stringify(change) }),
+    method: change && 'POST',
+    body: change && JSON.stringify(change),
     headers: { [JOB_HEADER]: job ?? nameDefaultJob() },
     ...{ token, signal, connectTimeoutMs: PATIENCE_MS, silenceMs: PATIENCE_MS },
   }
@@ -31,7 +36,7 @@ export async function askParameterServer(
   if (status === 200) return body
   const { reason, message } = (body.error ?? {}) as { readonly reason?: string; readonly message?: string }
   throw new DscError('PARAMS_REFUSED', `${server}: ${message ?? `it answers ${status}`}`, {
-    ...(reason === 'token' ? { hint: '--token-file' } : {}),
+    hint: reason === 'token' ? '--token-file' : undefined,
   })
 }
 

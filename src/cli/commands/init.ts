@@ -16,12 +16,12 @@ import type { CliContext } from '../context.js'
 
 interface InitOptions {
   readonly cacheRoot?: string
-  readonly maxPercent?: number
-  readonly maxDatasets?: number
+  readonly maxPercent?: number | undefined
+  readonly maxDatasets?: number | undefined
   readonly minFree?: number
-  readonly lowWaterPercent?: number
-  readonly node?: string
-  readonly record?: string
+  readonly lowWaterPercent?: number | undefined
+  readonly node?: string | undefined
+  readonly record?: string | undefined
   readonly yes?: true
   readonly dryRun?: true
 }
@@ -130,13 +130,13 @@ async function chooseSettings(
   return {
     hostName,
     cacheRoot: /^~(\/|$)/.test(cacheRoot) ? cacheRoot : resolve(cacheRoot),
-    ...(maxDatasets !== undefined && { maxDatasets }),
-    ...(maxPercent !== undefined && { maxPercent }),
-    ...(minFreeBytes !== undefined && { minFreeBytes }),
-    ...(lowWaterPercent !== undefined && { lowWaterPercent }),
-    ...(record !== undefined && { record }),
+    maxDatasets,
+    maxPercent,
+    minFreeBytes,
+    lowWaterPercent,
+    record,
     // A file in a shared home folder must not give every machine the same name unasked.
-    ...((options.node !== undefined || node !== hostName) && { node }),
+    node: options.node !== undefined || node !== hostName ? node : undefined,
   }
 }
 

@@ -117,7 +117,7 @@ interface ServeOptions {
   readonly workers: number
   readonly listen: HostPort
   readonly tokenFile?: string
-  readonly job?: string
+  readonly job?: string | undefined
   readonly optimizer: 'sgd' | 'adamw'
   readonly lr?: number
   readonly momentum?: number

@@ -28,7 +28,7 @@ export function paramsSetCommand({ report, signal }: CliContext): Command {
       const status = await askParameterServer(options, {
         change,
         signal,
-        ...(options.job === undefined ? {} : { job: options.job }),
+        job: options.job,
       })
       report.result({ dsc: 1, ...status }, () => formatParameterStatus(status))
     })
@@ -37,7 +37,7 @@ export function paramsSetCommand({ report, signal }: CliContext): Command {
 interface SetOptions {
   readonly server: string
   readonly tokenFile?: string
-  readonly job?: string
+  readonly job?: string | undefined
   readonly lr?: number
   readonly weightDecay?: number
   readonly momentum?: number

@@ -28,7 +28,7 @@ interface PrepareOptions {
   readonly wait: boolean
   readonly nodes?: readonly string[]
   readonly all?: true
-  readonly stripe?: readonly string[]
+  readonly stripe?: readonly string[] | undefined
   readonly remote?: true
   readonly prolog?: true
   readonly deadline?: number
@@ -135,7 +135,7 @@ async function prepareElsewhere(
     dataset,
     lease,
     isRefresh: options.refresh === true,
-    ...(options.prefetch && { isPrefetch: true }),
+    isPrefetch: options.prefetch,
     ...readBandwidthLimit(options),
   }
   if (options.stripe) {

@@ -50,8 +50,8 @@ Examples:
       const dataset =
         options.dataset && (await requireKnownDataset(context, options.dataset, 'dsc status --dataset'))
       const filter: StatusFilter = {
-        ...(options.node === undefined ? {} : { node: options.node }),
-        ...(dataset === undefined ? {} : { dataset }),
+        node: options.node,
+        dataset,
       }
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc status')
       const isLive =

@@ -15,9 +15,9 @@ export interface NodesRequest {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
-  readonly isPrefetch?: boolean
+  readonly isPrefetch?: boolean | undefined
   /** Overrides each node's own limit. */
-  readonly bandwidthBytesPerSecond?: number
+  readonly bandwidthBytesPerSecond?: number | undefined
 }
 
 /** `dsc prepare --nodes` and `--all`: asks agents to stage in parallel, and shows the progress of each. */

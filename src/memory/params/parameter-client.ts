@@ -37,7 +37,7 @@ export interface ParameterClientOptions {
   readonly patienceMs?: number | undefined
   /** Encoding of gradients: float32 (default), or scaled halves, which are half the bytes and rounded to 11 bits. */
   readonly pushType?: 'f32' | 'f16' | undefined
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /**
@@ -101,7 +101,7 @@ export class ParameterClient {
   }: {
     readonly atLeast?: number
     readonly step?: number
-    readonly signal?: AbortSignal
+    readonly signal?: AbortSignal | undefined
   } = {}): Promise<number> {
     for (;;) {
       const inactive = this.#held[1]
@@ -137,7 +137,7 @@ export class ParameterClient {
   async push(
     gradient: Float32Array,
     step: number,
-    { signal, ...extras }: PushExtras & { readonly signal?: AbortSignal } = {},
+    { signal, ...extras }: PushExtras & { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<PushResult> {
     const key = { rank: this.#options.rank, epoch: this.#epoch, step, baseVersion: this.mirror.version }
     const header = { ...key, ...extras }
@@ -173,7 +173,7 @@ export class ParameterClient {
 
 interface PushBody {
   readonly state?: 'applied' | 'waiting' | 'duplicate'
-  readonly version?: number
+  readonly version?: number | undefined
   readonly error?: { readonly reason: 'stale' | 'ahead' | 'epoch'; readonly message: string }
 }
 

@@ -47,9 +47,9 @@ export interface UseRequest {
   /** Default `use`. */
   readonly purpose?: 'use' | 'transfer'
   /** The wanted part, which a whole copy has, too. Absent: a whole copy. */
-  readonly stripe?: Stripe
+  readonly stripe?: Stripe | undefined
   /** Default: the version that became ready last. */
-  readonly version?: string
+  readonly version?: string | undefined
   /** Pure; false ignores a ready copy, as if it did not exist. Default: accepts any copy. */
   readonly accept?: (copy: Copy) => boolean
 }
@@ -134,7 +134,7 @@ export interface PublishedCopy {
   readonly directory: string
   readonly path: string
   /** The final source of the bytes; absent = as when the staging began. */
-  readonly origin?: CopyOrigin
+  readonly origin?: CopyOrigin | undefined
   readonly chargedBytes: number
   readonly chargedInodes: number
   readonly reason: string
@@ -147,7 +147,7 @@ export interface EndedStaging {
   readonly stageLeaseId: string
   readonly useLeaseId: string | null
   readonly isForgotten: boolean
-  readonly failure?: StagingFailure
+  readonly failure?: StagingFailure | undefined
 }
 
 /** A failed staging, recorded for those who wait for it. */

@@ -210,5 +210,5 @@ export interface ChangeWait {
   readonly atMostMs: number
   /** Only changes that may concern this copy. Default: any. */
   readonly about?: { readonly node: string; readonly copyId: string }
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }

@@ -64,7 +64,7 @@ export interface SqlDatabase extends SqlReader {
   /** The clock that all users of the record share, Unix epoch in ms. */
   nowMs(): number
   /** See `RecordStore.waitForChange`. Missing: the engine cannot report changes. */
-  waitForChange?(wait: ChangeWait): Promise<void>
+  readonly waitForChange?: ((wait: ChangeWait) => Promise<void>) | undefined
   /** See `RecordStore.findHindrance`. Missing: nothing can hinder writes. */
   findHindrance?(): Promise<string | undefined>
   /** Returns a bounded part of the unused space to the file system. Missing: the engine does so itself. */

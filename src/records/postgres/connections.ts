@@ -86,7 +86,7 @@ function createConnection(client: pg.PoolClient, { isPooled }: Session, clock: S
       const name = isPooled ? undefined : nameStatement(sql)
       const { rows, rowCount } = await send(() =>
         parameters.length > 0
-          ? client.query<SqlRow>({ ...(name && { name }), text: sql, values: [...parameters] })
+          ? client.query<SqlRow>({ name, text: sql, values: [...parameters] })
           : client.query<SqlRow>(sql),
       )
       return { rows, changes: rowCount ?? 0 }
@@ -133,7 +133,7 @@ export function connectionSettings(plan: ConnectionPlan, target: ServerTarget): 
     // A function, so that the driver does not look for a password itself.
     password: () => password ?? '',
     application_name: plan.applicationName,
-    ...(plan.options === undefined ? {} : { options: plan.options }),
+    options: plan.options,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,

@@ -87,7 +87,7 @@ export async function createPostgresDatabase(
     read: (work) => repeat(patienceMs, () => tryRead(connections, work)),
     all,
     map: async (sql, parameters, make) => (await all(sql, parameters)).map((row) => make(row)),
-    ...(changes && { waitForChange: (wait: ChangeWait) => changes.wait(wait) }),
+    waitForChange: changes && ((wait: ChangeWait) => changes.wait(wait)),
     findHindrance: async () => {
       const [row] = await all(
         `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS is_only`,

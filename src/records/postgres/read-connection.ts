@@ -114,7 +114,7 @@ function encryptions(
   const ca = caFile === 'system' ? undefined : readOr(caFile, undefined)
   const keys = readKeys(settings, home)
   const unproven = { ...keys, rejectUnauthorized: false }
-  const byAuthority = { ...keys, ...(ca && { ca }), checkServerIdentity: () => undefined }
+  const byAuthority = { ...keys, ca, checkServerIdentity: () => undefined }
   switch (mode) {
     case 'disable':
       return [undefined]
@@ -135,7 +135,7 @@ function encryptions(
           },
         )
       }
-      return [mode === 'verify-ca' ? byAuthority : { ...keys, ...(ca && { ca }) }]
+      return [mode === 'verify-ca' ? byAuthority : { ...keys, ca }]
     default:
       throw new DscError(
         'CONFIG_INVALID',

@@ -14,7 +14,7 @@ export type Attempt<T> =
   | {
       readonly outcome: 'lost'
       readonly error: unknown
-      readonly unsure?: { readonly token: string; readonly value: T }
+      readonly unsure?: { readonly token: string; readonly value: T } | undefined
     }
   | { readonly outcome: 'failed'; readonly error: unknown }
 
@@ -114,7 +114,7 @@ export async function attempt<T>(
     const outcome = classifyFailure(error)
     if (outcome === 'lost') {
       connection?.destroy()
-      return { outcome, error, ...(unsure && { unsure }) }
+      return { outcome, error, unsure }
     }
     await connection?.query('ROLLBACK').then(connection.giveBack, connection.destroy)
     return { outcome, error }

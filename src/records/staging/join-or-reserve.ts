@@ -77,7 +77,7 @@ function insertReserved({ transaction, nowMs }: RecordWrite, request: JoinReques
   const copyId = createUniqueId()
   const directory = request.directoryOf(copyId)
   const known = { copyId, dataset, node, origin, source, directory, lastTask: lease.task }
-  const copy = newCopy({ ...known, ...(stripe && { stripe }) }, nowMs)
+  const copy = newCopy({ ...known, stripe }, nowMs)
   insertCopy(transaction, copy)
   return copy
 }

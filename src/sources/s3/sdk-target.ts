@@ -62,7 +62,7 @@ function openClient(
 ): sdk.S3Client {
   const { region, ca, aws } = options
   const { endpoint, profile, isPathStyle, isWebIdentity, keys } = aws
-  const agent = { keepAlive: true, ...(ca === undefined ? {} : { ca }) }
+  const agent = { keepAlive: true, ca }
   const requestHandler = { connectionTimeout: 10_000, httpsAgent: new ProxyAgent(agent, process.env) }
   // For unsigned requests the SDK would otherwise look for keys everywhere, and fail.
   const known = dataset.anonymous ? NOBODY : keys && describeKeys(keys)
