@@ -1,7 +1,6 @@
-import { DscError } from '../../failure/dsc-error.js'
-import { findClosest } from '../../model/find-closest.js'
 import type { Surroundings } from '../surroundings.js'
 import { resolveDataset } from './resolve-dataset.js'
+import { unknownDataset } from './unknown-dataset.js'
 
 /**
  * Resolves with the name of the dataset that a user names as for `dsc prepare`: by a name or by the URL of its source.
@@ -26,24 +25,4 @@ export async function requireKnownDataset(
 /** The name of the dataset whose source is at a URL; any other word stays as it is. */
 export async function nameDataset(context: Surroundings, named: string): Promise<string> {
   return named.includes('://') ? (await resolveDataset(context, named)).name : named
-}
-
-/** The failure for an unknown name. Its hint is `command` with the nearest name, if one is close. */
-export async function unknownDataset(
-  context: Surroundings,
-  raw: string,
-  hints: { readonly command: string; readonly otherwise: string },
-): Promise<DscError> {
-  const { datasets } = await context.config()
-  const record = await context.openRecord()
-  const known = [...datasets, ...(await record.listDatasets())]
-  const near =
-    known.find(({ source }) => source === raw)?.name ??
-    findClosest(
-      raw,
-      known.map(({ name }) => name),
-    )
-  return new DscError('DATASET_UNKNOWN', `no dataset is called ${raw}`, {
-    hint: near === undefined ? hints.otherwise : `${hints.command} ${near}`,
-  })
 }

@@ -6,7 +6,7 @@ import { parseWord } from '../../failure/parse-word.js'
 import { type Dataset, deriveDatasetName, type Filters } from '../../model/dataset.js'
 import { findHubPage, parseSourceUrl } from '../../model/source-url.js'
 import type { Surroundings } from '../surroundings.js'
-import { unknownDataset } from './known-dataset.js'
+import { unknownDataset } from './unknown-dataset.js'
 
 /**
  * Finds the dataset that a user names: one in dsc.yaml, one added to the record, or a source URL, used under a name

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { describeDataset } from '../../cache/names/describe-dataset.js'
-import { unknownDataset } from '../../cache/names/known-dataset.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import { unknownDataset } from '../../cache/names/unknown-dataset.js'
 import { describeCopy } from '../../cache/status/describe-status.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
@@ -70,8 +70,10 @@ function addCommand(context: CliContext): Command {
           hint: 'change it there, or choose another name',
         })
       }
-      const { include = [], exclude = [], ...reach } = options
-      const dataset: Dataset = { name, source, include, exclude, ...pickReach(reach) }
+      const { include = [], exclude = [], endpoint, region, profile } = options
+      const { pathStyle, anonymous, requesterPays } = options
+      const reach = { endpoint, region, profile, pathStyle, anonymous, requesterPays }
+      const dataset: Dataset = { name, source, include, exclude, ...reach }
       const record = await context.openRecord()
       await record.saveDataset(dataset, context.nowMs())
       const answer: DatasetAnswer = { dsc: 1, ...describeDataset(dataset) }
@@ -166,16 +168,4 @@ function removeCommand(context: CliContext): Command {
       const answer: DatasetRemovalAnswer = { dsc: 1, dataset: name, isDryRun }
       context.report.result(answer, () => (isDryRun ? `would forget ${name}` : `forgot ${name}`))
     })
-}
-
-function pickReach(options: Omit<AddOptions, 'include' | 'exclude'>) {
-  const { endpoint, region, profile, pathStyle, anonymous, requesterPays } = options
-  return {
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(region === undefined ? {} : { region }),
-    ...(profile === undefined ? {} : { profile }),
-    ...(pathStyle === undefined ? {} : { pathStyle }),
-    ...(anonymous === undefined ? {} : { anonymous }),
-    ...(requesterPays === undefined ? {} : { requesterPays }),
-  }
 }
