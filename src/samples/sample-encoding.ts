@@ -22,8 +22,8 @@ export interface SampleEncoding {
   readonly spec?: string | undefined
   /** Separator of fields (`csv`). */
   readonly delimiter?: string | undefined
-  /** Absent: quotes enclose fields (`csv`). */
-  readonly quotes?: 'text' | undefined
+  /** Absent: quotes enclose fields, and are doubled inside of them (`csv`). */
+  readonly quotes?: 'escape' | 'text' | undefined
 }
 
 /** Parses the encodings of a table, which may come from another machine. Throws FEED_PROTOCOL. */

@@ -122,6 +122,7 @@ DIALECTS = {
     "remarks.csv": b"# from us\na,b\n1,2\n3,4\n",
     "quoted.csv": b'a,b\n"x, ""y""",1\n"two\nlines",2\n',
     "marked.csv": b"\xef\xbb\xbfa,b\n1,2\n",
+    "escaped.csv": b'a,b\n1,"he said \\"hi, you\\"\ntwice"\n2,"C:\\\\"\n3,plain\\\\text\n',
 }
 
 
@@ -138,6 +139,7 @@ def test_dialects_of_csv_are_those_that_duckdb_finds(dataset):
     assert found["common-voice.csv"][0] == {"id": "1", "sentence": '"a', "age": "20"}
     assert found["twice.csv"][0] == {"a": "1", "a_1": "2", "b": "3"}
     assert found["headless.csv"][0] == {"column0": "1", "column1": "2.5"}
+    assert found["escaped.csv"][0] == {"a": "1", "b": 'he said "hi, you"\ntwice'}
     duckdb = pytest.importorskip("duckdb")
     found.pop("common-voice.csv")  # of which it makes two records, where every line is one
     for name, rows in found.items():

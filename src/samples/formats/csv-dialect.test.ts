@@ -3,7 +3,7 @@ import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { makeTestFolder } from '../../testing/sample-folder.js'
-import { nameColumns, sniffDialect } from './csv-dialect.js'
+import { nameColumns, parseRecord, sniffDialect } from './csv-dialect.js'
 import { judgeQuotes } from './csv-quotes.js'
 
 const PLAIN = { delimiter: ',', quotes: 'enclose', hasComments: false }
@@ -59,6 +59,35 @@ for (const { name, text, delimiter = '\t', quotes } of [
   },
   { name: 'doubled inside of quotes enclose', text: 'a,b\n"x ""y""",1\n', delimiter: ',', quotes: 'enclose' },
   { name: 'of uneven lines enclose', text: 'a,b\n"x" y,1,2\n', delimiter: ',', quotes: 'enclose' },
+  {
+    name: 'behind a byte order mark count',
+    text: '\uFEFF"a\tb\n1"\t2\n',
+    quotes: 'text',
+  },
+  {
+    name: 'behind a backslash are escaped',
+    text: 'a,b\n1,"he said \\"hi\\" twice"\n',
+    delimiter: ',',
+    quotes: 'escape',
+  },
+  {
+    name: 'behind a backslash and before a comma are escaped',
+    text: 'a,b\n1,"x \\", y"\n2,"z"\n',
+    delimiter: ',',
+    quotes: 'escape',
+  },
+  {
+    name: 'behind a backslash, and doubled ones, are escaped',
+    text: 'a,b\n1,"x \\"y\\""\n2,"x ""y"""\n',
+    delimiter: ',',
+    quotes: 'escape',
+  },
+  {
+    name: 'behind the backslash of a path enclose',
+    text: 'a,b\n1,"C:\\"\n',
+    delimiter: ',',
+    quotes: 'enclose',
+  },
   { name: 'in one column enclose', text: 'a\n"x\ny"\n', delimiter: ',', quotes: 'enclose' },
 ])
   test(`quotes ${name}`, (context) => {
@@ -74,4 +103,14 @@ for (const { fields, hasNames = true, names } of [
 ])
   test(`columns ${JSON.stringify(fields)} are named ${JSON.stringify(names)}`, () => {
     assert.deepEqual(nameColumns(fields, hasNames), names)
+  })
+
+for (const { record, fields } of [
+  { record: '1,"he said \\"hi, you\\"",2', fields: ['1', 'he said "hi, you"', '2'] },
+  { record: '"x ""y""",C:\\\\x', fields: ['x "y"', 'C:\\\\x'] },
+  { record: '"C:\\new\\\\",""', fields: ['C:\\new\\', ''] },
+  { record: '"a"b,', fields: ['ab', ''] },
+])
+  test(`a record with escaped quotes is taken apart: ${record}`, () => {
+    assert.deepEqual(parseRecord(record, ',', 'escape'), fields)
   })

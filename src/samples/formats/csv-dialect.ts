@@ -5,8 +5,11 @@ import { type FirstRecord, judgeFirstRecord } from './csv-header.js'
 export interface CsvDialect {
   /** One character. */
   readonly delimiter: string
-  /** Whether quotes enclose fields; else they are ordinary characters. */
-  readonly quotes: 'enclose' | 'text'
+  /**
+   * `enclose`: quotes enclose fields, and are doubled inside of them · `escape`: the same, or escaped by a backslash ·
+   * `text`: they are ordinary characters.
+   */
+  readonly quotes: 'enclose' | 'escape' | 'text'
   /** Whether records that begin with `#` are remarks. */
   readonly hasComments: boolean
 }
@@ -75,7 +78,7 @@ function judge(head: string, delimiter: string, quotes: CsvDialect['quotes']): J
 function splitRecords(head: string, delimiter: string, quotes: CsvDialect['quotes']): string[][] {
   const records: string[][] = []
   for (let at = 0; at < head.length && records.length < JUDGED_RECORDS; ) {
-    const end = quotes === 'text' ? head.indexOf('\n', at) : endOfQuoted(head, at, delimiter)
+    const end = quotes === 'text' ? head.indexOf('\n', at) : endOfQuoted(head, at, { delimiter, quotes })
     if (end < 0) break
     const record = head.slice(at, end).replace(/\r$/, '')
     if (record !== '') records.push([...parseRecord(record, delimiter, quotes)])
@@ -84,12 +87,17 @@ function splitRecords(head: string, delimiter: string, quotes: CsvDialect['quote
   return records
 }
 
-function endOfQuoted(text: string, start: number, delimiter: string): number {
+function endOfQuoted(
+  text: string,
+  start: number,
+  { delimiter, quotes }: Pick<CsvDialect, 'delimiter' | 'quotes'>,
+): number {
   let isQuoted = false
   let isFieldStart = true
   for (let at = start; at < text.length; at++) {
     const character = text[at]
     if (isQuoted) {
+      if (quotes === 'escape' && isEscape(text, at)) at++
       if (character !== '"') continue
       if (text[at + 1] === '"') at++
       else isQuoted = false
@@ -124,7 +132,7 @@ export function parseRecord(
   for (let at = 0; at <= record.length; ) {
     let field = ''
     if (record[at] === '"') {
-      const [text, end] = unquote(record, at + 1)
+      const [text, end] = unquote(record, at + 1, quotes)
       field = text
       at = end
     }
@@ -137,14 +145,20 @@ export function parseRecord(
 }
 
 /** Returns the text up to its closing quote, and the position behind that quote. */
-function unquote(record: string, start: number): readonly [string, number] {
+function unquote(record: string, start: number, quotes: CsvDialect['quotes']): readonly [string, number] {
   let text = ''
-  for (let at = start; ; ) {
-    const quote = record.indexOf('"', at)
-    if (quote < 0) return [text + record.slice(at), record.length]
-    text += record.slice(at, quote)
-    if (record[quote + 1] !== '"') return [text, quote + 1]
-    text += '"'
-    at = quote + 2
+  let from = start
+  for (let at = start; at < record.length; at++) {
+    const isDoubled = record[at] === '"' && record[at + 1] === '"'
+    if (isDoubled || (quotes === 'escape' && isEscape(record, at))) {
+      text += record.slice(from, at++)
+      from = at
+    } else if (record[at] === '"') return [text + record.slice(from, at), at + 1]
   }
+  return [text + record.slice(from), record.length]
+}
+
+/** Whether a backslash at `at` escapes what follows; before anything else it is text, as in `C:\data`. */
+function isEscape(text: string, at: number): boolean {
+  return text[at] === '\\' && (text[at + 1] === '"' || text[at + 1] === '\\')
 }

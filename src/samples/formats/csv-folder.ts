@@ -77,7 +77,12 @@ function sniff(
 ): SniffedDialect {
   const text = (size <= HEAD_BYTES ? Buffer.concat([head, LINE_END]) : head).toString()
   const sniffAs = (quotes: CsvDialect['quotes']) => sniffDialect(text, { usual, quotes, told })
-  if (told.quote !== undefined) return sniffAs(told.quote === 'none' ? 'text' : 'enclose')
-  const plain = sniffAs('text')
-  return judgeQuotes(fd, size, plain.delimiter) === 'text' ? plain : sniffAs('enclose')
+  if (told.quote === 'none') return sniffAs('text')
+  const judge = (delimiter: string) => {
+    const quotes = judgeQuotes(fd, size, delimiter)
+    return sniffAs(quotes === 'text' && told.quote !== undefined ? 'enclose' : quotes)
+  }
+  const { delimiter } = sniffAs('text')
+  const found = judge(delimiter)
+  return found.delimiter === delimiter ? found : judge(found.delimiter)
 }

@@ -13,6 +13,7 @@ import {
 
 const LINE_FEED = 0x0a
 const QUOTE = 0x22
+const BACKSLASH = 0x5c
 
 /** Records of fields separated by commas, below a record of names (RFC 4180), or in the dialect that the file shows. */
 export const CSV = makeFormat({ title: 'CSV', pattern: /\.csv$/i, delimiter: ',' })
@@ -34,12 +35,12 @@ const COMMENT = 0x23
 
 function readAs({ delimiter, quotes, hasHeader, hasComments }: FileDialect): RecordFormat {
   return {
-    ends: quotes === 'text' ? new LineEnds() : new CsvEnds(delimiter.charCodeAt(0)),
+    ends: quotes === 'text' ? new LineEnds() : new CsvEnds(delimiter.charCodeAt(0), quotes),
     isSkipped: (record) => record.length === 0 || (hasComments && record[0] === COMMENT),
     describe: (first) => ({
       format: 'csv',
       delimiter,
-      ...(quotes === 'text' && { quotes }),
+      ...(quotes !== 'enclose' && { quotes }),
       columns: nameColumns(parseRecord(first.toString(), delimiter, quotes), hasHeader),
     }),
     hasHeader,
@@ -58,13 +59,15 @@ function readAs({ delimiter, quotes, hasHeader, hasComments }: FileDialect): Rec
  */
 class CsvEnds implements RecordEnds {
   readonly #delimiter: number
+  readonly #isEscaping: boolean
   #window = Buffer.alloc(0)
   #isLast = false
   /** Position of the first quote that is not before the record. */
   #quote = 0
 
-  constructor(delimiter: number) {
+  constructor(delimiter: number, quotes: 'enclose' | 'escape') {
     this.#delimiter = delimiter
+    this.#isEscaping = quotes === 'escape'
   }
 
   load(window: Buffer<ArrayBuffer>, place: WindowPlace): void {
@@ -90,6 +93,7 @@ class CsvEnds implements RecordEnds {
     for (let at = start; at < window.length; at++) {
       const byte = window[at]!
       if (isQuoted) {
+        if (byte === BACKSLASH && this.#isEscaping) at++
         if (byte !== QUOTE) continue
         if (window[at + 1] === QUOTE) at++
         else isQuoted = false

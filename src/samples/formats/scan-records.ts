@@ -14,7 +14,7 @@ const WINDOW_BYTES = 4 << 20
 /** A longer record counts as damage: a feed has 256 MiB for all samples by default. */
 const LONGEST_RECORD_BYTES = 256 << 20
 
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 const CARRIAGE_RETURN = 0x0d
 const LINE_FEED = 0x0a
 

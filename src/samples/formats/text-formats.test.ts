@@ -210,3 +210,23 @@ test('a dialect that is told is not looked for', async (context) => {
   const columns = ['column0', 'column1']
   assert.deepEqual(table.encodings, [{ format: 'csv', delimiter: ';', quotes: 'text', columns }])
 })
+
+for (const { name, text, delimiter, records } of [
+  {
+    name: 'with line feeds',
+    text: 'a,b\n1,"x \\", \\"\ny"\n2,"C:\\\\"\n',
+    delimiter: ',',
+    records: ['1,"x \\", \\"\ny"', '2,"C:\\\\"'],
+  },
+  {
+    name: 'between semicolons',
+    text: 'a;b\n1;"x; \\"y\\""\n2;"z"\n',
+    delimiter: ';',
+    records: ['1;"x; \\"y\\""', '2;"z"'],
+  },
+])
+  test(`records with escaped quotes are samples: ${name}`, async (context) => {
+    const { texts, table } = await samplesOf(context, { 'a.csv': text }, { onDamage: 'skip' })
+    assert.deepEqual(texts, records)
+    assert.deepEqual(table.encodings, [{ format: 'csv', delimiter, quotes: 'escape', columns: ['a', 'b'] }])
+  })
