@@ -41,6 +41,14 @@ for (const [namespace, raw, expected] of [
   ['team-a', 's3://ml-data/flowers/', { status: 'PERMISSION_DENIED' }],
   ['team-c', 's3://ml-data/flowers', { status: 'PERMISSION_DENIED', message: /may not read/ }],
   ['team-b', 'https://data.example/team-b/../team-a/x.tar', { status: 'PERMISSION_DENIED' }],
+  [
+    'team-a',
+    'https://data.example/team-b/x.tar?token=abc',
+    {
+      status: 'PERMISSION_DENIED',
+      message: /may not name the source https:\/\/data\.example\/team-b\/x\.tar; /,
+    },
+  ],
   ['team-a', 's3://team-b/birds/', { status: 'PERMISSION_DENIED', message: /agent\.csi\.sources/ }],
   ['team-b', 'file:///etc/', { status: 'PERMISSION_DENIED' }],
   ['team-b', 'hf://', { code: 'USAGE' }],
@@ -50,3 +58,11 @@ for (const [namespace, raw, expected] of [
   test(`a pod of ${namespace} is refused ${raw}`, () => {
     assert.throws(() => chooseDataset(CATALOG, namespace, raw), expected)
   })
+
+test('a refusal names a declared source without its query, which may be secret', () => {
+  const source = 'https://data.example/x.tar?key=abc'
+  const declared = [{ ...FLOWERS, name: 'secrets', source }]
+  assert.throws(() => chooseDataset({ ...CATALOG, declared }, 'team-b', source), {
+    message: /may not read https:\/\/data\.example\/x\.tar; /,
+  })
+})

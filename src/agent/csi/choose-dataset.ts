@@ -1,4 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { redactUrl } from '../../failure/redact.js'
 import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
 import { findClosest } from '../../model/find-closest.js'
 import { canonicalizeSource, findCanonicalSource } from '../../model/source-url.js'
@@ -28,7 +29,7 @@ export function chooseDataset(catalog: Catalog, namespace: string, raw: string):
   if (found.length > 0) {
     throw new CsiRefusal(
       'PERMISSION_DENIED',
-      `namespace ${JSON.stringify(namespace)} may not read ${raw}; try: namespaces: of ${found[0]!.name} in the agents' dsc.yaml`,
+      `namespace ${JSON.stringify(namespace)} may not read ${redactUrl(raw)}; try: namespaces: of ${found[0]!.name} in the agents' dsc.yaml`,
     )
   }
   if (isUrl) return chooseSource(rules, namespace, raw)
@@ -43,7 +44,7 @@ function chooseSource(rules: NamespaceRules, namespace: string, url: string): Da
   if (!mayNameSource(rules, namespace, url))
     throw new CsiRefusal(
       'PERMISSION_DENIED',
-      `namespace ${JSON.stringify(namespace)} may not name the source ${url}; try: agent.csi.sources in the agents' dsc.yaml`,
+      `namespace ${JSON.stringify(namespace)} may not name the source ${redactUrl(url)}; try: agent.csi.sources in the agents' dsc.yaml`,
     )
   return { name: deriveDatasetName(url), source: url, include: [], exclude: [] }
 }

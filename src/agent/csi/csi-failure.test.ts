@@ -30,15 +30,28 @@ for (const [error, status, message] of [
     'INTERNAL',
     '/a: this machine refuses it (EBUSY: rmdir); try: dsc --debug shows where; check the path and its permissions',
   ],
-  [new CsiRefusal('ABORTED', 'x'), 'ABORTED', 'x'],
+  [new CsiRefusal('ABORTED', 'x\n  y'), 'ABORTED', 'x; y'],
+  [
+    new DscError('SOURCE_DENIED', 'https://data.example/x.tar?X-Amz-Signature=abc'),
+    'PERMISSION_DENIED',
+    'https://data.example/x.tar?X-Amz-Signature=***',
+  ],
   [new TypeError('x'), 'INTERNAL', 'a defect of dsc: x'],
 ] as const)
   test(`kubelet is told ${status} of ${error.name} ${error instanceof DscError ? error.code : ''}`, () => {
     assert.deepEqual(describeCsiFailure(error), { status, message })
   })
 
-test('what kubelet is told fits into an event', () => {
-  const { message } = describeCsiFailure(new DscError('QUOTA_EXCEEDED', 'x'.repeat(2000)))
-  assert.equal(message.length, 850)
-  assert.equal(message.at(-1), '…')
+test('kubelet is told at most 850 bytes, in whole characters', () => {
+  for (const error of [
+    new DscError('QUOTA_EXCEEDED', 'x'.repeat(2000)),
+    new DscError('QUOTA_EXCEEDED', 'é😀'.repeat(2000)),
+    new CsiRefusal('ABORTED', 'x'.repeat(2000)),
+    new TypeError('x'.repeat(2000)),
+  ]) {
+    const { message } = describeCsiFailure(error)
+    const bytes = Buffer.byteLength(message)
+    assert.ok(bytes > 846 && bytes <= 850, `${bytes} bytes`)
+    assert.match(message, /^[^\uFFFD]*…$/)
+  }
 })

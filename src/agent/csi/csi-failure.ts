@@ -1,5 +1,6 @@
 import type { DscError } from '../../failure/dsc-error.js'
 import { FAILURES, type FailureCode } from '../../failure/failure-table.js'
+import { redactText } from '../../failure/redact.js'
 import { explainSystemError } from '../../failure/system-failure.js'
 
 /** The statuses of gRPC that the plugin answers with, by their names in the protocol. */
@@ -25,19 +26,21 @@ export class CsiRefusal extends Error {
 }
 
 /** Kubernetes cuts off the message of an event after 1024 bytes; kubelet's own words before it take some 150. */
-const MAX_MESSAGE_CHARACTERS = 850
+const MAX_MESSAGE_BYTES = 850
 
 /** What kubelet is told of a failure: it becomes an event of the pod, so it is one line, with the hint. */
 export function describeCsiFailure(error: unknown): {
   readonly status: GrpcStatus
   readonly message: string
 } {
-  if (error instanceof CsiRefusal) return { status: error.status, message: error.message }
+  if (error instanceof CsiRefusal) return { status: error.status, message: writeInOneLine(error) }
   const failure = explainSystemError(error)
   if (failure === undefined)
     return {
       status: 'INTERNAL',
-      message: `a defect of dsc: ${error instanceof Error ? error.message : error}`,
+      message: writeInOneLine({
+        message: `a defect of dsc: ${error instanceof Error ? error.message : error}`,
+      }),
     }
   return { status: chooseStatus(failure), message: writeInOneLine(failure) }
 }
@@ -70,11 +73,17 @@ function chooseStatus({ code }: DscError): GrpcStatus {
   return STATUSES[code] ?? (FAILURES[code].isRetryable ? 'UNAVAILABLE' : 'INTERNAL')
 }
 
-function writeInOneLine({ message, hint }: DscError): string {
+function writeInOneLine({ message, hint }: { readonly message: string; readonly hint?: string | undefined }) {
   const line = message
     .split('\n')
     .map((each) => each.trim())
     .join('; ')
-  const whole = hint === undefined ? line : `${line}; try: ${hint}`
-  return whole.length <= MAX_MESSAGE_CHARACTERS ? whole : `${whole.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`
+  return cutOff(redactText(hint === undefined ? line : `${line}; try: ${hint}`))
+}
+
+function cutOff(text: string): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= MAX_MESSAGE_BYTES) return text
+  const kept = bytes.subarray(0, MAX_MESSAGE_BYTES - Buffer.byteLength('…'))
+  return `${new TextDecoder().decode(kept, { stream: true })}…` // `stream` leaves half a character out
 }

@@ -57,6 +57,8 @@ test('a failed volume leaves nothing behind, and another dataset under its path 
   const others = node.start()
   await others.publish(REQUEST, LATER)
   await assert.rejects(others.publish({ ...REQUEST, dataset: 'birds' }, LATER), { status: 'ALREADY_EXISTS' })
+  const signed = { ...REQUEST, dataset: 'https://data.example/x.tar?key=abc' }
+  await assert.rejects(others.publish(signed, LATER), { message: /with https:\/\/data\.example\/x\.tar$/ })
   await assert.rejects(others.publish({ ...REQUEST, pod: { ...POD, uid: 'u-2' } }, LATER), {
     status: 'ALREADY_EXISTS',
   })

@@ -1,5 +1,6 @@
 import type { Cache } from '../../cache/cache.js'
 import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
+import { redactUrl } from '../../failure/redact.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { MountEntry } from '../../platform/mount-table.js'
 import { type Catalog, chooseDataset } from './choose-dataset.js'
@@ -156,7 +157,7 @@ export class Volumes {
     if (isSame && known.named === request.dataset) return known
     throw new CsiRefusal(
       'ALREADY_EXISTS',
-      `${request.target} has volume ${known.volumeId} with ${known.named}; it was asked for ${request.volumeId} with ${request.dataset}`,
+      `${request.target} has volume ${known.volumeId} with ${redactUrl(known.named)}; it was asked for ${request.volumeId} with ${redactUrl(request.dataset)}`,
     )
   }
 
