@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../testing/temporary-directory.js'
 const FOLDER = fileURLToPath(new URL('../../scripts/kubernetes', import.meta.url))
 const KUSTOMIZATIONS = ['base', 'site'] as const
 /** Examples that need no more than Kubernetes itself; the others are of kinds that others define. */
-const BUILT_IN = ['examples/job.yaml', 'examples/claim.yaml'] as const
+const BUILT_IN = ['examples/pod.yaml', 'examples/job.yaml', 'examples/claim.yaml'] as const
 
 interface Manifest {
   readonly apiVersion: string
@@ -63,7 +63,7 @@ test('the Kubernetes manifests satisfy the schemas of Kubernetes', async () => {
   const manifests = readManifests('base/namespace.yaml', 'base/driver.yaml', 'base/agents.yaml', ...BUILT_IN)
   assert.deepEqual(
     manifests.map(({ kind }) => kind),
-    ['Namespace', 'CSIDriver', 'DaemonSet', 'Job', 'PersistentVolume', 'PersistentVolumeClaim'],
+    ['Namespace', 'CSIDriver', 'DaemonSet', 'Pod', 'Job', 'PersistentVolume', 'PersistentVolumeClaim'],
   )
   await validate(manifests)
 })
@@ -155,6 +155,21 @@ test('every example brings a dataset by the driver, and nothing of dsc itself', 
     }
     assert.equal(volumes.length + claimed.length, 1, name)
     assert.doesNotMatch(JSON.stringify(manifests), /secret|hostPath|envFrom/i, name)
+  }
+})
+
+test('the first pod of the guide runs on any cluster', () => {
+  const guide = readFileSync(
+    fileURLToPath(new URL('../../docs/start/kubernetes.md', import.meta.url)),
+    'utf8',
+  )
+  const [, path] = /kubectl apply -f my-cluster\/(examples\/\S+)/.exec(guide) ?? []
+  const [pod] = readManifests(path!)
+  assert.equal(pod!.kind, 'Pod')
+  assert.ok(guide.includes(`kubectl logs ${pod!.metadata.name}`))
+  for (const { image, resources } of pod!.spec.containers) {
+    assert.match(image, /^busybox:/)
+    assert.equal(resources, undefined, 'any node has what it asks for')
   }
 })
 
