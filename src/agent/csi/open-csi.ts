@@ -5,6 +5,7 @@ import type { PlacedLease } from '../../model/lease.js'
 import type { Catalog } from './choose-dataset.js'
 import { controllerService } from './controller-service.js'
 import { type Answers, startGrpcServer } from './grpc-server.js'
+import { keepServing } from './keep-serving.js'
 import type { Mounter } from './mounter.js'
 import { nodeService } from './node-service.js'
 import { registerPlugin } from './register-plugin.js'
@@ -59,8 +60,8 @@ export function openCsi(options: {
       'csi.v1.Controller': controllerService(catalog),
       'csi.v1.Node': nodeService(volumes, cache.node),
     }
-    const server = await startGrpcServer({ path, protocol: 'csi.proto', services, note })
-    closers.add(() => server.stop())
+    const start = () => startGrpcServer({ path, protocol: 'csi.proto', services, note })
+    closers.add(await keepServing({ path, start, note }))
     const registry = join(folders.registry, 'reg.sock') // kubelet looks into folders, too
     closers.add(await registerPlugin({ driver, endpoint: path, path: registry, note }))
     return {

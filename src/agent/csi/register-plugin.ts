@@ -1,8 +1,5 @@
-import { existsSync } from 'node:fs'
 import { type GrpcServer, startGrpcServer } from './grpc-server.js'
-
-/** How often to look whether kubelet, or somebody who cleaned up, removed the socket, in ms. */
-const LOOK_MS = 5000
+import { keepServing } from './keep-serving.js'
 
 /** The plugin as kubelet is to know it. */
 export interface Registration {
@@ -19,27 +16,16 @@ export interface Registration {
  * Registers the plugin with kubelet, which connects to every socket in its folder: now, after each of its restarts, and
  * whenever the socket is made anew. Returns a function that ends this and removes the socket.
  */
-export async function registerPlugin(registration: Registration): Promise<() => Promise<void>> {
-  let server: GrpcServer | undefined
+export function registerPlugin(registration: Registration): Promise<() => Promise<void>> {
+  const { path, note } = registration
   let isRefused = false
-  const open = async () => {
-    server?.stop()
+  const start = () => {
     isRefused = false
-    server = await startServer(registration, () => {
+    return startServer(registration, () => {
       isRefused = true
     })
   }
-  await open()
-  let opening: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
-    if (existsSync(registration.path) && !isRefused) return
-    opening = opening.then(open).catch((error: Error) => registration.note(error.message))
-  }, LOOK_MS)
-  return async () => {
-    clearInterval(timer)
-    await opening
-    server?.stop()
-  }
+  return keepServing({ path, start, mustRestart: () => isRefused, note })
 }
 
 function startServer(
