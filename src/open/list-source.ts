@@ -8,7 +8,7 @@ import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Dataset } from '../model/dataset.js'
 import { removeDirectory } from '../platform/remove-directory.js'
-import { isOfSplit } from '../samples/plan/split-files.js'
+import { filesOfSplit } from '../samples/plan/split-files.js'
 import { noSplit, prefixOf } from './open-dataset-folder.js'
 
 /** A file in a dataset's source. */
@@ -46,7 +46,7 @@ export async function listSource(
     const files =
       split === undefined || inFolder.length > 0
         ? inFolder
-        : readFiles(copyDirectory, '').filter(({ path }) => isOfSplit(path, split))
+        : filesOfSplit(readFiles(copyDirectory, ''), ({ path }) => path, split)
     if (split !== undefined && files.length === 0) throw noSplit(target, split)
     return { dataset, version, files, listMs }
   } finally {

@@ -6,7 +6,7 @@ import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { isGone } from '../platform/is-gone.js'
 import { readCardSplit } from '../samples/card-splits.js'
-import { isOfSplit } from '../samples/plan/split-files.js'
+import { filesOfSplit } from '../samples/plan/split-files.js'
 import type { Preparing } from './begin-preparing.js'
 
 /** A folder of samples, leased to this process if it is a copy of a dataset. */
@@ -82,8 +82,8 @@ export async function toFolder(
 function findSplit(folder: string, split: string | undefined): Pick<DatasetFolder, 'folder' | 'split'> {
   if (split === undefined) return { folder: resolve(folder), split: undefined }
   if (isDirectory(join(folder, split))) return { folder: resolve(folder, split), split: undefined }
-  const isNamed = () =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' }).some((path) => isOfSplit(path, split))
+  const listed = () => readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const isNamed = () => filesOfSplit(listed(), (path) => path, split).length > 0
   if (readCardSplit(folder, split) !== undefined || isNamed()) return { folder: resolve(folder), split }
   throw noSplit(folder, split)
 }

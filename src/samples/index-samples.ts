@@ -13,7 +13,7 @@ import { FORMATS, RECOGNITIONS } from './formats/formats.js'
 import { keepTable, readKeptNotes, readKeptTable } from './kept-tables.js'
 import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
 import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from './plan/sample-files.js'
-import { findNamedSplits, isOfSplit } from './plan/split-files.js'
+import { filesOfSplit, findNamedSplits } from './plan/split-files.js'
 import type { RowGroups } from './rows/row-groups.js'
 import { openSampleTable, type SampleTable } from './sample-table.js'
 
@@ -176,8 +176,10 @@ function ofSplit(
 ): readonly ListedFile[] {
   if (split === undefined) return files
   const globs = readCardSplit(folder, split)
-  const isOne = globs ? matchGlobs(globs) : (path: BytePath) => isOfSplit(toText(path), split)
-  const found = files.filter(({ path }) => isOne(path))
+  const isOne = globs && matchGlobs(globs)
+  const found = isOne
+    ? files.filter(({ path }) => isOne(path))
+    : filesOfSplit(files, ({ path }) => toText(path), split)
   if (found.length > 0) return found
   throw new DscError(
     'COPY_NOT_FOUND',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findNamedSplits, isOfSplit } from './split-files.js'
+import { filesOfSplit, findNamedSplits } from './split-files.js'
 
 for (const { path, split, isOne = true } of [
   { path: 'data/train-00000-of-00002.parquet', split: 'train' },
@@ -14,9 +14,37 @@ for (const { path, split, isOne = true } of [
   { path: 'data/train2.parquet', split: 'train', isOne: false },
   { path: 'data/test-00000-of-00001.parquet', split: 'train', isOne: false },
   { path: 'data/0.train', split: 'train', isOne: false },
+  { path: 'all/auxiliary_train-0.parquet', split: 'train', isOne: false },
+  { path: 'all/auxiliary_train-00000-of-00001.parquet', split: 'auxiliary_train' },
+  { path: 'data/train_sft-00000-of-00001.parquet', split: 'train_sft' },
+  { path: 'data/train_sft-00000-of-00001.parquet', split: 'train' },
+  { path: 'data/imagenet-train-000001.tar', split: 'train' },
+  { path: 'Train/0.jsonl', split: 'Train' },
 ])
   test(`${path} is ${isOne ? '' : 'not '}of the split ${split}`, () => {
-    assert.equal(isOfSplit(path, split), isOne)
+    assert.equal(filesOfSplit([path], (each) => each, split).length === 1, isOne)
+  })
+
+for (const { files, split, found } of [
+  { files: ['dev-0.csv', 'validation-0.csv'], split: 'validation', found: ['validation-0.csv'] },
+  { files: ['dev-0.csv', 'validation-0.csv'], split: 'dev', found: ['dev-0.csv'] },
+  { files: ['dev-0.csv', 'valid-0.csv'], split: 'validation', found: ['dev-0.csv', 'valid-0.csv'] },
+  { files: ['test.csv', 'eval.csv'], split: 'eval', found: ['eval.csv'] },
+  { files: ['test.csv', 'train.csv'], split: 'eval', found: ['test.csv'] },
+  {
+    files: ['train-0.csv', 'my_train.csv', 'train/1.csv'],
+    split: 'train',
+    found: ['train-0.csv', 'train/1.csv'],
+  },
+  { files: ['train_sft-0.csv', 'train-0.csv'], split: 'train', found: ['train-0.csv'] },
+  { files: ['train-0.csv'], split: 'test', found: [] },
+])
+  test(`of ${files.join(', ')}, the split ${split} has ${found.join(', ') || 'none'}`, () => {
+    const of = files.map((path) => ({ path }))
+    assert.deepEqual(
+      filesOfSplit(of, ({ path }) => path, split).map(({ path }) => path),
+      found,
+    )
   })
 
 test('splits are told apart by names where there are several', () => {

@@ -6,12 +6,39 @@ const ALIASES: readonly (readonly string[])[] = [
 ]
 
 /**
- * Whether a file is of a split by its name, as the hub lays datasets out: `train.csv`, `data/train-00000-of-00002.parquet`,
- * `train/0.jsonl`, `my_train_file.csv`. The split is a whole word of the file's name or of a folder above it.
+ * The files of a split by their names, as the hub lays datasets out: `train.csv`, `data/train-00000-of-00002.parquet`,
+ * `train/0.jsonl`, `my_train_file.csv`. Files or folders named for it come before files that have it as a word of their
+ * name, and the split's other names count only where no file has the one asked for.
  */
-export function isOfSplit(path: string, split: string): boolean {
-  const names = ALIASES.find((each) => each.includes(split)) ?? [split]
-  return wordsOf(path).some((word) => names.includes(word))
+export function filesOfSplit<File>(
+  files: readonly File[],
+  pathOf: (file: File) => string,
+  split: string,
+): readonly File[] {
+  const asked = split.toLowerCase()
+  for (const names of [[asked], ALIASES.find((each) => each.includes(asked)) ?? []])
+    for (const isOf of [isNamedFor, hasAsWord]) {
+      const found = files.filter((file) => names.some((name) => isOf(pathOf(file).toLowerCase(), name)))
+      if (found.length > 0) return found
+    }
+  return []
+}
+
+/** Numbers of a file that is one of several. */
+const PART_NUMBER = /[-_]\d+(-of-\d+)?$/
+
+function isNamedFor(path: string, split: string): boolean {
+  const stem = stemOf(path)
+  return [...stem.split('/'), stem.replace(PART_NUMBER, '').split('/').at(-1)].includes(split)
+}
+
+/** Of `auxiliary_train-0`, one of several files of a split, only the first word counts: it is another split. */
+function hasAsWord(path: string, split: string): boolean {
+  const stem = stemOf(path)
+  const words = (/(^|\/)[a-z0-9]+_\w+-\d+(-of-\d+)?$/.test(stem) ? stem.replace(/_[^/]*$/, '') : stem).split(
+    WORD_BREAK,
+  )
+  return ` ${words.join(' ')} `.includes(` ${split.split(WORD_BREAK).join(' ')} `)
 }
 
 /** The usual splits that the names of these files tell apart, if they tell at least two. */
@@ -26,8 +53,11 @@ export function findNamedSplits(paths: Iterable<string>): readonly string[] {
   return found.size > 1 ? [...found].sort() : []
 }
 
+const WORD_BREAK = /[^a-z0-9]+/
+
 /** Words of a path without its extension; `train2` is another word than `train`. */
 function wordsOf(path: string): readonly string[] {
-  const stem = path.replace(/\.[^/]*$/, '')
-  return stem.toLowerCase().split(/[^a-z0-9]+/)
+  return stemOf(path).toLowerCase().split(WORD_BREAK)
 }
+
+const stemOf = (path: string) => path.replace(/\.[^/]*$/, '')
