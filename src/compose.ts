@@ -229,6 +229,7 @@ const OPENERS: Readonly<Record<SourceScheme, (dataset: Dataset) => Promise<Sourc
   s3: async (dataset) => (await import('./sources/s3/s3-source.js')).openS3Source(dataset),
   file: async (dataset) => (await import('./sources/file/file-source.js')).openFileSource(dataset),
   hf: async (dataset) => (await import('./sources/hf/hub-source.js')).openHubSource(dataset),
+  oci: async (dataset) => (await import('./sources/oci/oci-source.js')).openOciSource(dataset),
   https: openWeb,
   http: openWeb,
 }

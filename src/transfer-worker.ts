@@ -3,6 +3,7 @@ import { serveTransfers } from './cache/download/transfer/serve-transfers.js'
 import type { SourceScheme } from './model/source-url.js'
 import { openFileFetcher } from './sources/file/file-fetcher.js'
 import { openHubFetcher } from './sources/hf/hub-fetcher.js'
+import { openOciFetcher } from './sources/oci/oci-source.js'
 import { createPeerOpener } from './sources/peer/peer-thread.js'
 import { openS3Fetcher } from './sources/s3/s3-fetcher.js'
 import type { OpenFetcher } from './sources/source.js'
@@ -14,6 +15,7 @@ const fetchers: Readonly<Record<SourceScheme, OpenFetcher>> = {
   s3: openS3Fetcher,
   file: openFileFetcher,
   hf: openHubFetcher,
+  oci: openOciFetcher,
   https: openWebFetcher,
   http: openWebFetcher,
 }

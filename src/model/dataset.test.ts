@@ -27,6 +27,17 @@ for (const { raw, parsed } of [
     raw,
     parsed: { scheme: 'hf', kind: 'models', repository: 'org/name', revision: 'main', folder: '', ...is },
   })),
+  ...[
+    { raw: 'oci://GHCR.io/org/model', is: {} },
+    { raw: 'oci://ghcr.io/org/model:v1.0', is: { reference: ':v1.0' } },
+    {
+      raw: `oci://localhost:5000/m:v1@sha256:${'a'.repeat(64)}`,
+      is: { registry: 'localhost:5000', repository: 'm', reference: `@sha256:${'a'.repeat(64)}` },
+    },
+  ].map(({ raw, is }) => ({
+    raw,
+    parsed: { scheme: 'oci', registry: 'ghcr.io', repository: 'org/model', reference: ':latest', ...is },
+  })),
   {
     raw: 'https://host/a/files.txt?x=1#part',
     parsed: { scheme: 'https', url: 'https://host/a/files.txt?x=1' },
@@ -45,6 +56,11 @@ for (const { raw, problem } of [
   { raw: 's3:///prefix', problem: /bucket name/ },
   { raw: 's3://b/prefix', problem: /bucket name/ },
   { raw: 's3://key:secret@bucket/', problem: /credentials/ },
+  { raw: 'oci://ghcr.io', problem: /names no repository/ },
+  { raw: 'oci://org/model:v1', problem: /is no registry/ },
+  { raw: 'oci://ada:secret@ghcr.io/org/model', problem: /credentials/ },
+  { raw: 'oci://ghcr.io/Org/model', problem: /names no repository/ },
+  { raw: 'oci://ghcr.io/org/model@sha256:12', problem: /is no tag or sha256 digest/ },
   { raw: 'hf://spaces/org/name', problem: /a space holds a program/ },
   { raw: 'hf://', problem: /names no repository/ },
   { raw: 'hf://datasets/', problem: /names no repository/ },

@@ -1,5 +1,5 @@
 /** The schemes of sources; each has a folder in `sources`. */
-export const SOURCE_SCHEMES = ['s3', 'file', 'hf', 'https', 'http'] as const
+export const SOURCE_SCHEMES = ['s3', 'file', 'hf', 'oci', 'https', 'http'] as const
 
 /** A scheme of sources. */
 export type SourceScheme = (typeof SOURCE_SCHEMES)[number]
@@ -16,11 +16,23 @@ export interface HubUrl {
   readonly folder: string
 }
 
+/** An artifact in a registry of the Open Container Initiative. */
+export interface OciUrl {
+  readonly scheme: 'oci'
+  /** Host, with a port if it has one. */
+  readonly registry: string
+  /** Name of the repository. */
+  readonly repository: string
+  /** `:tag` or `@sha256:…`, with its separator. */
+  readonly reference: string
+}
+
 /** A parsed source URL. An S3 prefix is empty or ends in `/`. */
 type SourceUrl =
   | { readonly scheme: 's3'; readonly bucket: string; readonly prefix: string }
   | { readonly scheme: 'file'; readonly directory: string }
   | HubUrl
+  | OciUrl
   | { readonly scheme: 'https' | 'http'; readonly url: string }
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/
@@ -28,6 +40,11 @@ const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/
 const ACCESS_POINT = /^arn:[^/]*:(?:outpost\/[^/]+\/)?accesspoint\//
 /** According to huggingface_hub's `validate_repo_id`, each part of at most 96 characters. */
 const HUB_NAME = /^(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?$/
+/** Names and tags according to the OCI Distribution Specification 1.1, "Pulling manifests". */
+const OCI_REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/
+const OCI_REFERENCE = /^(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127}|@sha256:[0-9a-f]{64})$/
+const OCI_REGISTRY =
+  /^(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|localhost|\[[0-9a-f:.]+\])(?::\d{1,5})?$|^[A-Za-z0-9-]+:\d{1,5}$/i
 const HUB_DEFAULT_REVISION = 'main'
 /** Examples of sources, for messages. */
 export const SOURCE_EXAMPLES = 's3://bucket/prefix/, hf://datasets/org/name or file:///folder/'
@@ -84,6 +101,23 @@ function parseHub(raw: string, rest: string): HubUrl {
   const revision = decode(raw, revisionStart ?? HUB_DEFAULT_REVISION)
   if (revision === '') throw unusable(raw, 'no revision stands behind "@"')
   return { scheme: 'hf', kind, repository, revision, folder: readFolder(raw, inside) }
+}
+
+/** As `docker pull` and `oras pull` name an artifact, but never without its registry. */
+function parseOci(raw: string, rest: string): OciUrl {
+  const slash = rest.indexOf('/')
+  const registry = slash === -1 ? rest : rest.slice(0, slash)
+  const [, repository = '', reference = ''] =
+    /^([^:@]*)(.*)$/s.exec(slash === -1 ? '' : rest.slice(slash + 1)) ?? []
+  if (registry.includes('@')) throw unusable(raw, 'it has credentials before "@"')
+  if (!OCI_REGISTRY.test(registry))
+    throw unusable(raw, `${JSON.stringify(registry)} is no registry, such as ghcr.io or localhost:5000`)
+  if (!OCI_REPOSITORY.test(repository))
+    throw unusable(raw, `${JSON.stringify(repository)} names no repository`)
+  // With both, as docker prints it, the digest decides.
+  const pinned = reference.replace(/^:[^@]*(?=@)/, '') || ':latest'
+  if (!OCI_REFERENCE.test(pinned)) throw unusable(raw, `${JSON.stringify(pinned)} is no tag or sha256 digest`)
+  return { scheme: 'oci', registry: registry.toLowerCase(), repository, reference: pinned }
 }
 
 /** A file, or a list of files; the text after `?` may grant access, and is never shown. */
@@ -185,6 +219,8 @@ export function formatSourceUrl(url: SourceUrl): string {
     case 'https':
     case 'http':
       return url.url.replace(/\?.*$/s, '')
+    case 'oci':
+      return `oci://${url.registry}/${url.repository}${url.reference}`
     case 'hf': {
       const kind = url.kind === 'models' ? '' : `${url.kind}/`
       const revision = url.revision === HUB_DEFAULT_REVISION ? '' : `@${encodeURIComponent(url.revision)}`
@@ -216,6 +252,7 @@ const PARSERS: Readonly<Record<SourceScheme, (raw: string, rest: string) => Sour
   s3: parseS3,
   file: parseFile,
   hf: parseHub,
+  oci: parseOci,
   https: parseWeb,
   http: parseWeb,
 }
