@@ -9,7 +9,7 @@ if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
     `dsc needs Node ${oldest} or newer, but ${process.execPath} is ${process.versions.node}.\n` +
       'Put a newer Node first on PATH. A checkout of dsc has one: node_modules/node/bin\n',
   )
-  process.exit(2)
+  process.exit(3)
 }
 require('node:module').enableCompileCache()
 

@@ -55,7 +55,7 @@ cache:
   dsc('prepare', 'labels', '--task', 'eval')
 
   say('Now both places are leased. The next request is refused, with its numbers, and nothing is deleted.')
-  dscFails(12, 'prepare', 'even', '--task', 'train-3')
+  dscFails(5, 'prepare', 'even', '--task', 'train-3')
   dsc('status')
   dsc('why', 'even')
 

@@ -3,6 +3,8 @@
 export const ADVICE = {
   INTERNAL: 'Report the stack, the command and `dsc --version`. You can retry.',
   USAGE: 'See `--help` of the command.',
+  COMMAND_NOT_FOUND: 'Check the word after `--`, and `PATH`.',
+  COMMAND_UNUSABLE: 'Make the file executable, and check its first line.',
   CONFIG_INVALID: 'Correct the named line or variable. `dsc config` shows which file counts.',
   DATASET_UNKNOWN: '`dsc dataset ls` lists the names. Perhaps another `dsc.yaml` was found.',
   DATASET_IN_USE: 'Evict its copies, then run `dsc dataset rm` again.',

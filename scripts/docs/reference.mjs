@@ -6,6 +6,7 @@ import { AGENT_METRICS } from '../../dist/agent/metrics/metrics.js'
 import { listExitCodes } from '../../dist/cli/commands/doctor.js'
 import { loadProgram } from '../../dist/cli/program.js'
 import { createJsonSchema } from '../../dist/config/schema.js'
+import { EXIT_MEANINGS } from '../../dist/failure/exit-codes.js'
 import { FEED_METRICS, typeOfFeedMetric } from '../../dist/feed/engine/feed-metrics.js'
 import { BYTE_RATE_PATTERN } from '../../dist/model/byte-rate.js'
 import { BYTE_SIZE_PATTERN } from '../../dist/model/byte-size.js'
@@ -183,8 +184,14 @@ function writeErrors() {
     throw new Error(`scripts/docs/error-advice.mjs does not fit the failures: ${odd.join(', ')}`)
   return [
     `${NOTE}# Errors and exit codes\n`,
-    'Exit code 0 is success; `dsc doctor --exit-codes` prints this list. *Retry*: the same command may succeed later without',
-    'a change. By symptom: [questions](../guides/faq.md).\n',
+    'The exit code says what a script can do next. `dsc help exit-codes` prints these tables. By symptom:',
+    '[questions](../guides/faq.md).\n',
+    '| exit | meaning |',
+    '|---|---|',
+    ...EXIT_MEANINGS.map(([exitCode, meaning]) => `| ${exitCode} | ${meaning} |`),
+    '',
+    'The code is the exact failure: `code` of the error that `--json` prints. *Retry* (`isRetryable`): the same command may',
+    'succeed later without a change.\n',
     '| exit | code | meaning | retry | what to do |',
     '|---|---|---|---|---|',
     ...failures.map(

@@ -1,7 +1,7 @@
 // Writes dsc(1) from the commands themselves, so that it says what their --help says.
 
 import { loadProgram } from '../../dist/cli/program.js'
-import { FAILURES } from '../../dist/failure/failure-table.js'
+import { EXIT_MEANINGS } from '../../dist/failure/exit-codes.js'
 
 /** The page in roff. */
 export async function formatManPage(version) {
@@ -19,11 +19,7 @@ export async function formatManPage(version) {
     '.SH COMMANDS',
     ...commands.flatMap(({ name, command }) => [`.SS ${escapeRoff(name)}`, ...verbatim(helpOf(command))]),
     '.SH EXIT STATUS',
-    ...Object.values(FAILURES).flatMap(({ exitCode, meaning }) => [
-      '.TP',
-      `${exitCode}`,
-      escapeRoff(meaning),
-    ]),
+    ...EXIT_MEANINGS.flatMap(([exitCode, meaning]) => ['.TP', `${exitCode}`, escapeRoff(meaning)]),
     '.SH FILES',
     '.TP',
     '/etc/dsc/dsc.yaml, ~/.config/dsc/dsc.yaml',

@@ -26,7 +26,7 @@ for (const { version, isTooOld } of [
     if (isTooOld)
       assert.deepEqual(
         [status, stderr.split('\n')[0]],
-        [2, `dsc needs Node 22.14 or newer, but ${process.execPath} is ${version}.`],
+        [3, `dsc needs Node 22.14 or newer, but ${process.execPath} is ${version}.`],
       )
     else assert.equal(status, 0, stderr)
   })

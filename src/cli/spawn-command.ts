@@ -24,7 +24,9 @@ interface SpawnedCommand {
   readonly exitCode: Promise<number>
 }
 
-/** Finds a command as a shell would. Throws USAGE if there is no such command, before anything is downloaded for it. */
+/**
+ * Finds a command as a shell would. Throws COMMAND_NOT_FOUND or COMMAND_UNUSABLE, before anything is downloaded for it.
+ */
 export function findExecutable(
   name: string,
   environment: Readonly<Record<string, string | undefined>>,
@@ -34,10 +36,11 @@ export function findExecutable(
     : (environment.PATH ?? '').split(delimiter).map((folder) => join(folder || '.', name))
   const found = candidates.find(isExecutable)
   if (found !== undefined) return found
-  const problem = candidates.some((path) => existsSync(path))
-    ? 'it is not an executable file'
-    : 'no such command'
-  throw new DscError('USAGE', `cannot run ${name}: ${problem}`, { hint: 'check the word after --' })
+  const hint = 'check the word after --'
+  if (!candidates.some((path) => existsSync(path))) {
+    throw new DscError('COMMAND_NOT_FOUND', `cannot run ${name}: no such command`, { hint })
+  }
+  throw new DscError('COMMAND_UNUSABLE', `cannot run ${name}: it is not an executable file`, { hint })
 }
 
 /**
@@ -75,7 +78,7 @@ export function spawnCommand(
   for (const signal of PASSED_ON) process.on(signal, forward)
   const exitCode = new Promise<number>((resolve, reject) => {
     child.once('error', (error) =>
-      reject(new DscError('USAGE', `cannot run ${executable}: ${error.message}`)),
+      reject(new DscError('COMMAND_UNUSABLE', `cannot run ${executable}: ${error.message}`)),
     )
     child.once('exit', (code, signal) => {
       resolve(code ?? 128 + (signal ? osConstants.signals[signal] : 0))

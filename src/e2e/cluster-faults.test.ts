@@ -185,7 +185,7 @@ test('a node that dies while many stage side by side is named, and the others fi
   await waitForTransfer(c, 'node-b')
   agents[1]!.process.kill('SIGKILL')
   const finished = await running.finished
-  assert.equal(finished.code, 64, finished.stderr)
+  assert.equal(finished.code, 11, finished.stderr)
   assert.match(finished.stderr, /1 of 3 nodes failed: node node-b: its agent at/)
   const outcomes = JSON.parse(finished.stdout).nodes
   assert.deepEqual(

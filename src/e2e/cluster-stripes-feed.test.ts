@@ -120,7 +120,7 @@ test('an epoch over stripes is the one of a single machine, also when an agent d
   const again = await startFeed(context, a, join(cluster.directory, a.name))
   await readEpoch(again.client, samples, 2)
   const unknown = await d.dsc('feed', 'serve', 'flowers', '--socket', join(cluster.directory, 'd.sock'))
-  assert.equal(unknown.code, 6, unknown.stderr)
+  assert.equal(unknown.code, 4, unknown.stderr)
   assert.match(unknown.stderr, /stripe 2\/3 of flowers: it is lost[\s\S]*dsc repair flowers/)
   const repaired = await a.dsc('repair', 'flowers')
   assert.equal(repaired.code, 0, repaired.stderr)

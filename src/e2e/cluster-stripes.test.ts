@@ -155,13 +155,13 @@ test('a dataset that no disk may hold is staged in stripes, and when one node ha
   const { store, nodes } = await makeReady(context, objects, { cache: { maxPercent } })
   const [a, b, c, d] = nodes
   const whole = await a.dsc('prepare', 'flowers', '--task', 'mine')
-  assert.equal(whole.code, 12, whole.stderr)
+  assert.equal(whole.code, 5, whole.stderr)
   const folder = await temporaryDirectory(context)
   await writeFile(join(folder, 'other.bin'), Buffer.alloc(3_500_000))
   const small = await c.dsc('prepare', `file://${folder}/`, '--task', 'other')
   assert.equal(small.code, 0, small.stderr)
   const refused = await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--task', 'mine')
-  assert.equal(refused.code, 12, refused.stderr)
+  assert.equal(refused.code, 5, refused.stderr)
   assert.match(refused.stderr, /node node-c: .*maxPercent allows [\s\S]*nothing was fetched on any node/)
   assert.doesNotMatch(refused.stderr, /node node-a:|node node-b:/)
   const left = (await readStatus(d)).copies.filter(
@@ -192,7 +192,7 @@ test('an agent that is killed while it stages a stripe is named, and the same co
   agents.get('node-b')!.process.kill('SIGKILL')
   goOn()
   const failed = await running.finished
-  assert.equal(failed.code, 64, failed.stderr)
+  assert.equal(failed.code, 11, failed.stderr)
   assert.match(failed.stderr, /1 of 3 nodes failed: node node-b/)
   assert.deepEqual((await readLayouts(a))[0]!.isComplete, false)
   await b.startAgent()

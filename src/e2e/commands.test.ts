@@ -83,7 +83,7 @@ test('a full policy evicts the least recently used idle copy, and a refusal name
   const world = await makeWorld(context, { server, datasets: datasets(), cache: { maxDatasets: 1 } })
   await world.dsc('prepare', 'flowers', '--task', 'a')
   const refused = await world.dsc('prepare', 'birds', '--task', 'b')
-  assert.equal(refused.code, 12)
+  assert.equal(refused.code, 5)
   assert.equal(refused.stdout, '')
   assert.match(
     refused.stderr,
@@ -166,18 +166,18 @@ test('run sets the paths, returns the exit code of the command and releases', as
   assert.equal(stdout, 'rose,11.wav\n')
   assert.deepEqual(world.query('SELECT * FROM leases'), [])
   const missing = await world.dsc('run', 'flowers', '--', 'no-such-command-here')
-  assert.equal(missing.code, 2)
+  assert.equal(missing.code, 127)
   assert.match(missing.stderr, /cannot run no-such-command-here/)
 })
 
 test('run tells a file that cannot be run from a command that is not there', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
-  for (const { command, message } of [
-    { command: join(world.directory, 'dsc.yaml'), message: /it is not an executable file/ },
-    { command: 'no-such-command', message: /no such command/ },
+  for (const { command, exitCode, message } of [
+    { command: join(world.directory, 'dsc.yaml'), exitCode: 126, message: /it is not an executable file/ },
+    { command: 'no-such-command', exitCode: 127, message: /no such command/ },
   ]) {
     const { code, stderr } = await world.dsc('run', 'flowers', '--', command)
-    assert.equal(code, 2)
+    assert.equal(code, exitCode)
     assert.match(stderr, message)
   }
 })

@@ -47,23 +47,23 @@ test('dsc doctor passes on a machine where everything works, and compares the cl
     `cache: { root: cache }\ndatasets: { flowers: ${source.replace(bucket, `${bucket}-gone`)} }\n`,
     server.environment,
   )
-  assert.equal(missing.exitCode, 26)
+  assert.equal(missing.exitCode, 3)
   assert.equal(missing.found['dataset flowers'], 'failed')
   const { error } = JSON.parse(missing.stderr) as { error: { code: string; exitCode: number } }
-  assert.deepEqual([error.code, error.exitCode], ['DOCTOR_FAILED', 26])
+  assert.deepEqual([error.code, error.exitCode], ['DOCTOR_FAILED', 3])
 })
 
 test('dsc doctor names an S3 server that does not answer, in bounded time', { timeout: 60_000 }, async () => {
   const { exitCode, found } = await doctor(
     'datasets: { flowers: { source: s3://bucket/, endpoint: "http://127.0.0.1:9", anonymous: true, region: us-east-1 } }\n',
   )
-  assert.equal(exitCode, 26)
+  assert.equal(exitCode, 3)
   assert.equal(found['dataset flowers'], 'failed')
   assert.equal(found.clock, 'skipped')
 })
 
 test('dsc doctor tells a mistake in dsc.yaml with its line and checks nothing that depends on it', async () => {
   const { exitCode, checks } = await doctor('cache:\n  minFree: lots\n')
-  assert.equal(exitCode, 26)
+  assert.equal(exitCode, 3)
   assert.match(checks.find(({ name }) => name === 'configuration')!.detail, /dsc\.yaml:2:12: cache\.minFree/)
 })

@@ -8,7 +8,7 @@ test('a refusal has an id, and dsc why explains it by that later', async (contex
   const datasets = { flowers: { source: `file://${world.directory}/flowers/` } }
   await world.configure({ datasets, cache: { minFree: '1PiB' } })
   const refused = await world.dsc('prepare', 'flowers', '--task', 't', '--json')
-  assert.equal(refused.code, 12)
+  assert.equal(refused.code, 5)
   const { error } = JSON.parse(refused.stderr)
   assert.match(error.id, /^[0-9a-f]{12}$/)
   const { stdout } = await world.dsc('why', error.id)
@@ -22,7 +22,7 @@ test('a refusal has an id, and dsc why explains it by that later', async (contex
   assert.notEqual(id, error.id)
   const history = (await world.dsc('history', 'flowers')).stdout
   assert.ok(history.includes(error.message.replace(/\n\s*/g, '; ')), history)
-  assert.equal((await world.dsc('why', 'c0ffee00c0ff')).code, 5)
+  assert.equal((await world.dsc('why', 'c0ffee00c0ff')).code, 4)
 })
 
 test('an eviction that is refused has an id, too; a dry run leaves nothing in the history', async (context) => {
@@ -57,9 +57,9 @@ test('an agent tells what it could not prepare in its log, with the id that the 
   const prepare = ['prepare', 'gone', '--nodes', 'node-a', '--task', 't', '--json']
   const { code, stdout } = await waitFor('the agent', async () => {
     const finished = await world.dsc(...prepare)
-    return finished.code !== 61 && finished
+    return finished.code !== 11 && finished
   })
-  assert.equal(code, 10)
+  assert.equal(code, 4)
   const [{ error }] = JSON.parse(stdout).nodes
   await waitFor('its log', () => log.includes(`(dsc why ${error.id})`))
   assert.match((await world.dsc('why', error.id)).stdout, /^gone could not be staged on node node-a/)

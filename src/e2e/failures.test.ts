@@ -51,7 +51,7 @@ test('a result that cannot be written is told without a stack trace', async (con
     '-c',
     `${dsc} status 2>&1 >/dev/full`,
   )
-  assert.equal(code, 13, stdout)
+  assert.equal(code, 6, stdout)
   assert.match(stdout, /^dsc: cannot write to stdout \(ENOSPC\)\n$/)
 })
 
@@ -60,14 +60,14 @@ test('a cache root whose disk is not mounted is refused instead of filled anew',
   await world.dsc('prepare', 'flowers', '--task', 'a')
   await rm(world.root, { recursive: true })
   const refused = await world.dsc('prepare', 'birds', '--task', 'a')
-  assert.equal(refused.code, 25)
+  assert.equal(refused.code, 3)
   assert.match(refused.stderr, /Is its disk mounted\?/)
 })
 
 for (const { words, code, message } of [
   {
     words: ['prepare', 'flowrs'],
-    code: 5,
+    code: 4,
     message: /no dataset is called flowrs\n {2}try: dsc prepare flowers/,
   },
   { words: ['prepare', 'ftp://x/y'], code: 2, message: /expected/ },
@@ -76,14 +76,14 @@ for (const { words, code, message } of [
   ...['evict', 'lock', 'unlock', 'verify', 'history', 'why', 'leases --dataset', 'status --dataset'].map(
     (verb) => ({
       words: [...verb.split(' '), 'flowrs'],
-      code: 5,
+      code: 4,
       message: new RegExp(`no dataset is called flowrs\n  try: dsc ${verb} flowers\n`),
     }),
   ),
-  { words: ['lock', 'wholly-other'], code: 5, message: /called wholly-other\n {2}try: dsc dataset ls\n/ },
+  { words: ['lock', 'wholly-other'], code: 4, message: /called wholly-other\n {2}try: dsc dataset ls\n/ },
   {
     words: ['dataset', 'rm', 'wholly-other'],
-    code: 5,
+    code: 4,
     message: /called wholly-other\n {2}try: dsc dataset ls\n/,
   },
   ...['status', 'history', 'leases', 'why flowers'].map((verb) => ({
@@ -95,18 +95,18 @@ for (const { words, code, message } of [
   })),
   {
     words: ['lock', 'flowers'],
-    code: 6,
+    code: 4,
     message:
       /flowers has no copy on node node-a, and no other node has a ready one\n {2}try: dsc prepare flowers\n/,
   },
   {
     words: ['unlock', 'flowers'],
-    code: 6,
+    code: 4,
     message: /no other node has a ready one\n {2}try: dsc why flowers\n/,
   },
   {
     words: ['verify', 'flowers'],
-    code: 6,
+    code: 4,
     message: /no other node has a ready one\n {2}try: dsc prepare flowers\n/,
   },
   {
@@ -126,13 +126,13 @@ for (const { words, code, message } of [
     message: /missing\.json cannot be read: .*\n {2}try: dsc exchange plan --help/,
   },
   { words: ['evict'], code: 2, message: /expected either datasets or --free/ },
-  { words: ['evict', 'flowers', '--yes'], code: 6, message: /flowers has no copy on node node-a/ },
+  { words: ['evict', 'flowers', '--yes'], code: 4, message: /flowers has no copy on node node-a/ },
   { words: ['release'], code: 2, message: /nothing to release/ },
   { words: ['dataset', 'add', '../evil', 's3://b/'], code: 2, message: /expected/ },
   { words: ['dataset', 'add', 'x'], code: 2, message: /try: dsc dataset add --help/ },
   { words: ['dataset', 'add', 'x', 's3://bucket/', '--endpoint', '127.0.0.1:9'], code: 2, message: /a URL/ },
-  { words: ['prepare', './photos'], code: 5, message: /try: dsc prepare file:\/\/\/.*\/photos\/ / },
-  { words: ['record', 'migrate', 'nowhere.db', 'new.db'], code: 7, message: /there is no record at/ },
+  { words: ['prepare', './photos'], code: 4, message: /try: dsc prepare file:\/\/\/.*\/photos\/ / },
+  { words: ['record', 'migrate', 'nowhere.db', 'new.db'], code: 11, message: /there is no record at/ },
   {
     words: ['params', 'serve', '--mode', 'async', '--workers', '1', '--checkpoint', '/dev/null/x'],
     code: 2,
@@ -165,7 +165,7 @@ for (const { words, code, message } of [
     ['feed', 'serve', 'flowers', '--idle-exit', '3000000'],
     ['params', 'serve', '--mode', 'async', '--workers', '1', '--lost-after', '3000000'],
   ].map((words) => ({ words, code: 2, message: /expected at most 24d/ })),
-  { words: ['adopt', ''], code: 10, message: /no folder matches ""\n {2}try: / },
+  { words: ['adopt', ''], code: 4, message: /no folder matches ""\n {2}try: / },
   { words: ['prepare', 'flowers', '--nodes', ','], code: 2, message: /names of nodes/ },
   { words: ['frobnicate'], code: 2, message: /unknown command/ },
   { words: ['run', 'flowers'], code: 2, message: /no command/ },
@@ -201,10 +201,10 @@ test('a URL under which there is nothing leaves no dataset in the record', async
   await mkdir(join(world.directory, 'empty'))
   const environment = { AWS_ENDPOINT_URL: server.endpoint, AWS_REGION: 'us-east-1' }
   for (const [url, expected] of [
-    [`${pathToFileURL(world.directory)}/missing/`, 10],
-    [`${pathToFileURL(world.directory)}/empty/`, 17],
-    [`s3://${bucket}/typo/`, 17],
-    ['s3://no-such-bucket/', 10],
+    [`${pathToFileURL(world.directory)}/missing/`, 4],
+    [`${pathToFileURL(world.directory)}/empty/`, 4],
+    [`s3://${bucket}/typo/`, 4],
+    ['s3://no-such-bucket/', 4],
   ] as const) {
     for (const more of [['--plan'], []]) {
       const { code, stderr } = await world.start(['prepare', url, ...more], { environment }).finished
@@ -218,6 +218,6 @@ test('a mistake in dsc.yaml is shown with its line', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
   await writeFile(join(world.directory, 'dsc.yaml'), 'node: a\ncache:\n  maxPercent: 180\n')
   const failed = await world.dsc('prepare', 'flowers')
-  assert.equal(failed.code, 4)
+  assert.equal(failed.code, 3)
   assert.match(failed.stderr, /dsc\.yaml:3/)
 })

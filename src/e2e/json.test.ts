@@ -71,7 +71,7 @@ test('what commands print with --json is what the schema says, and all of it is 
   const { error } = outputs.check('error', refused.stderr) as { error: { id: string } }
   await outputs.run(world, 'why <id>', ['why', error.id])
   const { code, stderr } = await world.dsc('why', 'flour', '--json')
-  assert.equal(code, 5)
+  assert.equal(code, 4)
   outputs.check('error', stderr)
   outputs.end()
 })
@@ -121,6 +121,6 @@ test('--ndjson prints one answer a line, the same as --json', async (context) =>
     }
   }
   const { code, stderr } = await world.dsc('leases', '--ndjson', '--dataset', 'flour')
-  assert.equal(code, 5)
+  assert.equal(code, 4)
   ANSWERS.error.parse(JSON.parse(stderr))
 })

@@ -45,7 +45,7 @@ test('DSC_LOG and --log-file say the same, also of a copy that is ready', async 
   }).finished
   assert.equal(again.stdout, first.stdout)
   assert.match(again.stderr, SQL)
-  assert.equal((await world.dsc('prepare', 'flour', '--log-file', file)).code, 5)
+  assert.equal((await world.dsc('prepare', 'flour', '--log-file', file)).code, 4)
   assert.match(await readFile(file, 'utf8'), /verbose dsc: .*flour/)
 })
 

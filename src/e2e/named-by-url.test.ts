@@ -44,7 +44,7 @@ test('one source is read once, whatever its dataset is called', async (context) 
 
 test('all names are looked at before anything is staged', async (context) => {
   const { dsc, query } = await makeFlowers(context)
-  assert.equal((await dsc('run', 'birds', 'brids', '--', 'true')).code, 5)
+  assert.equal((await dsc('run', 'birds', 'brids', '--', 'true')).code, 4)
   assert.deepEqual(query('SELECT copy_id FROM copies'), [])
 })
 

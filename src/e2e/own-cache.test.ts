@@ -30,9 +30,9 @@ test('dsc doctor asks of the cache what dsc prepare asks', async (context) => {
   await configure({ datasets: { flowers: { source: './flowers' } } })
   assert.equal((await dsc('prepare', 'flowers', '--task', 'a')).code, 0)
   rmSync(root, { recursive: true })
-  assert.equal((await dsc('prepare', 'flowers', '--task', 'a')).code, 25, 'its disk may not be mounted')
+  assert.equal((await dsc('prepare', 'flowers', '--task', 'a')).code, 3, 'its disk may not be mounted')
   const { code, stdout } = await dsc('doctor')
-  assert.equal(code, 26)
+  assert.equal(code, 3)
   assert.match(stdout, /dsc-cache\.json is missing/)
 })
 

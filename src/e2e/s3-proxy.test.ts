@@ -73,7 +73,7 @@ test('a proxy that wants another password is named, its password is not', async 
   const { code, stderr } = await prepare(context, 'https', {
     HTTPS_PROXY: `http://me:canary@127.0.0.1:${proxy.port}`,
   })
-  assert.equal(code, 15, stderr)
+  assert.equal(code, 8, stderr)
   assert.match(stderr, new RegExp(`the proxy http://127\\.0\\.0\\.1:${proxy.port} answered 407`))
   assert.match(stderr, /HTTPS_PROXY/)
   assert.doesNotMatch(stderr, /canary/)

@@ -60,7 +60,7 @@ for (const { name, environment, endpoint, exitCode, says } of [
   {
     name: 'a server whose authority nobody named',
     environment: {},
-    exitCode: 15,
+    exitCode: 8,
     says: /does not trust[\s\S]*try: set AWS_CA_BUNDLE/,
   },
   {
@@ -70,33 +70,33 @@ for (const { name, environment, endpoint, exitCode, says } of [
       AWS_CONFIG_FILE: configFile,
       NODE_EXTRA_CA_CERTS: certFile,
     },
-    exitCode: 15,
+    exitCode: 8,
     says: /does not trust/,
   },
   {
     name: 'a server whose certificate has another host name',
     environment: { AWS_CA_BUNDLE: certFile },
     endpoint: `https://localhost:${front.port}`,
-    exitCode: 15,
+    exitCode: 8,
     says: /another host name[\s\S]*try: write the endpoint with a name/,
   },
   {
     name: 'a server that does not speak TLS',
     environment: {},
     endpoint: server.endpoint.replace('http:', 'https:'),
-    exitCode: 15,
+    exitCode: 8,
     says: /does not speak TLS[\s\S]*begin the endpoint with http:/,
   },
   {
     name: 'an AWS_CA_BUNDLE that is not there',
     environment: { AWS_CA_BUNDLE: join(folder, 'missing.pem') },
-    exitCode: 4,
+    exitCode: 3,
     says: /missing\.pem cannot be read/,
   },
   {
     name: 'an AWS_CA_BUNDLE without a certificate',
     environment: { AWS_CA_BUNDLE: textFile },
-    exitCode: 4,
+    exitCode: 3,
     says: /no-certificate\.txt are none/,
   },
 ]) {

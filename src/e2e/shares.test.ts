@@ -42,7 +42,7 @@ test('a share borrows what another leaves unused, and gives it back when that on
   assert.deepEqual([nlp.party, nlp.usedDatasets], ['account:nlp', 4])
   // As long as nlp's jobs read what is borrowed, nothing can be had; the refusal says who has it.
   const refused = await prepareFor(world, 'vision', 'e')
-  assert.equal(refused.code, 12, refused.stderr)
+  assert.equal(refused.code, 5, refused.stderr)
   assert.match(refused.stderr, /share: account:nlp takes .* \(50%\) are guaranteed to it/)
   assert.match(refused.stderr, /share: account:vision takes 0 B; /)
   assert.match(refused.stderr, /held: a .*leased by nlp-job/)
@@ -71,7 +71,7 @@ test('a copy counts for whoever used it last; a prefetch takes nothing that is g
   for (const name of ['c', 'd']) await prepareFor(world, 'vision', name)
   for (const account of ['nlp', 'vision']) await world.dsc('release', '--all', '--task', `${account}-job`)
   const prefetch = () => prepareFor(world, 'vision', 'e', '--prefetch')
-  assert.equal((await prefetch()).code, 12)
+  assert.equal((await prefetch()).code, 5)
   assert.deepEqual(held(world), ['a', 'b', 'c', 'd'])
   // A warm prepare of nlp's copy: vision has three now, and borrows one.
   await prepareFor(world, 'vision', 'a')

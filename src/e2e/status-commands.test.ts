@@ -116,5 +116,5 @@ test('why says what was refused, and knows a dataset that was only declared', as
     /has no copy\.\n\nlast refused +5m ago on gpu-01 for job-4712: needs 2\.1 TiB/,
   )
   assert.match(await dsc('why', 'declared'), /has no copy\.\n\nNo events in the history/)
-  await assert.rejects(dsc('why', 'nobody'), { code: 5, stderr: /no dataset is called nobody/ })
+  await assert.rejects(dsc('why', 'nobody'), { code: 4, stderr: /no dataset is called nobody/ })
 })

@@ -13,7 +13,9 @@ export const failure = z
   .meta({ id: 'failure' })
 
 /** The stderr output of any failing command with `--json`. */
-export const errorAnswer = answer({ error: z.strictObject({ ...failure.shape, exitCode: count }) })
+export const errorAnswer = answer({
+  error: z.strictObject({ ...failure.shape, exitCode: count, isRetryable: z.boolean() }),
+})
 
 export type FailureAnswer = z.infer<typeof failure>
 export type ErrorAnswer = z.infer<typeof errorAnswer>

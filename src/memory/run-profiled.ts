@@ -38,7 +38,7 @@ export async function runProfiled(
   try {
     return await new Promise<number>((settle, fail) => {
       child.once('error', (cause) =>
-        fail(new DscError('USAGE', `cannot run ${program}: ${cause.message}`, { cause })),
+        fail(new DscError('COMMAND_UNUSABLE', `cannot run ${program}: ${cause.message}`, { cause })),
       )
       child.once('close', (code, killedBy) => settle(killedBy ? 128 : (code ?? 1)))
     })

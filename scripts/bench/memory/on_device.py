@@ -28,7 +28,7 @@ from on_device_report import format_section  # noqa: E402
 from dsc.memory import AccountingDevice, Offload, profile  # noqa: E402
 
 PERSISTENT = ("param", "buffer", "opt_state", "param_grad")
-INFEASIBLE = 3  # exit code of `dsc memory plan` when no plan fits
+INFEASIBLE = 6  # exit code of `dsc memory plan` when no plan fits
 SMALLEST = {"cuda": "1MiB", "cpu": "4KiB"}
 
 

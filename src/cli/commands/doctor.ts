@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { EXIT_MEANINGS } from '../../failure/exit-codes.js'
 import { FAILURES } from '../../failure/failure-table.js'
 import type { DoctorAnswer, ExitCodesAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
@@ -21,9 +22,7 @@ export function doctorCommand(context: CliContext): Command {
       if (options.exitCodes) {
         const rows = listExitCodes()
         const answer: ExitCodesAnswer = { dsc: 1, exitCodes: rows }
-        context.report.result(answer, () =>
-          alignColumns(rows.map(({ exitCode, code, meaning }) => [String(exitCode), code, meaning])),
-        )
+        context.report.result(answer, formatExitCodes)
         return
       }
       const checks = await runChecks(context)
@@ -40,7 +39,7 @@ export function doctorCommand(context: CliContext): Command {
     })
 }
 
-/** The published table of exit codes, in order. */
+/** Every failure with its exit code, in the order of the codes. */
 export function listExitCodes(): { exitCode: number; code: string; meaning: string; isRetryable: boolean }[] {
   const failures = Object.entries(FAILURES).map(([code, { exitCode, meaning, isRetryable }]) => ({
     exitCode,
@@ -50,14 +49,18 @@ export function listExitCodes(): { exitCode: number; code: string; meaning: stri
   }))
   return [
     { exitCode: 0, code: 'OK', meaning: 'success', isRetryable: false },
-    {
-      exitCode: 1,
-      code: 'INTERNAL',
-      meaning: 'an error of dsc itself, please report it',
-      isRetryable: false,
-    },
+    { exitCode: 1, code: 'INTERNAL', meaning: 'an error of dsc itself', isRetryable: false },
     ...failures,
   ].toSorted((a, b) => a.exitCode - b.exitCode)
+}
+
+/** Each exit code with its meaning, then each failure with its exit code. */
+function formatExitCodes(): string {
+  return [
+    alignColumns(EXIT_MEANINGS.map(([exitCode, meaning]) => [String(exitCode), meaning])),
+    '',
+    alignColumns(listExitCodes().map(({ exitCode, code, meaning }) => [String(exitCode), code, meaning])),
+  ].join('\n')
 }
 
 const MARKS = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: 'skipped' } as const

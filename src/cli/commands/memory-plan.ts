@@ -28,7 +28,7 @@ const MOVE_WORDS: Readonly<Record<string, ExtraKind>> = {
 /** `dsc memory plan`: decides what moves and when, and writes the plan. */
 export function memoryPlanCommand(context: CliContext): Command {
   return new Command('plan')
-    .description('plan a step under a budget; exit 3 if no plan fits')
+    .description('plan a step under a budget; exit 6 if no plan fits')
     .argument('<profile>', 'a profile by `dsc memory profile`')
     .requiredOption(
       '--budget <size>',

@@ -12,7 +12,7 @@ import type { CliContext } from '../context.js'
 /** `dsc memory simulate`: runs a plan on a simulated device, with faults if asked. */
 export function memorySimulateCommand({ report }: CliContext): Command {
   return new Command('simulate')
-    .description('run a plan on a simulated device; exit 71 if it breaks')
+    .description('run a plan on a simulated device; exit 10 if it breaks')
     .argument('<plan>', 'a plan by `dsc memory plan`')
     .requiredOption('--profile <file>', 'the profile of the plan')
     .option(

@@ -10,7 +10,7 @@ import type { CliContext } from '../context.js'
 /** `dsc memory verify`: compares a run with the predictions of its plan. */
 export function memoryVerifyCommand({ report }: CliContext): Command {
   return new Command('verify')
-    .description('compare a run with its plan; exit 71 if they differ')
+    .description('compare a run with its plan; exit 10 if they differ')
     .argument('<run>', 'report by offload(plan, report="run.json")')
     .requiredOption('--plan <file>', 'a plan by `dsc memory plan`')
     .option('--tolerance <share>', 'permitted error of the peak', '5%')

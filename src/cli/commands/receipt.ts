@@ -19,7 +19,7 @@ export function receiptCommand(context: CliContext): Command {
     .option('--verify', 'check that the same bytes are still available')
     .addHelpText(
       'after',
-      '\n--verify lists each source, and reads the copy on this node. It exits with 30 if bytes are gone.\n\nExamples:\n  dsc receipt 4711 > receipt.json\n  dsc receipt nightly-eval --verify\n  dsc receipt receipt.json --verify',
+      '\n--verify lists each source, and reads the copy on this node. It exits with 4 if bytes are gone.\n\nExamples:\n  dsc receipt 4711 > receipt.json\n  dsc receipt nightly-eval --verify\n  dsc receipt receipt.json --verify',
     )
     .action(async (job: string, options: { readonly verify?: true }) => {
       if (!options.verify) {

@@ -17,9 +17,9 @@ interface ShownFailure {
 export function showFailure(thrown: unknown, { isJson }: { readonly isJson: boolean }): ShownFailure {
   const error = isLostFolder(thrown) ? explainLostFolder(thrown) : (explainSystemError(thrown) ?? thrown)
   if (isDscError(error)) {
-    const { exitCode } = FAILURES[error.code]
+    const { exitCode, isRetryable } = FAILURES[error.code]
     const text = isJson
-      ? formatAnswer({ ...describeFailure(error), exitCode })
+      ? formatAnswer({ ...describeFailure(error), exitCode, isRetryable })
       : [
           `dsc: ${error.message}`,
           ...(error.hint ? [`  try: ${error.hint}`] : []),
@@ -30,7 +30,7 @@ export function showFailure(thrown: unknown, { isJson }: { readonly isJson: bool
   const message = redactText(error instanceof Error ? error.message : String(error))
   const stack = error instanceof Error ? (error.stack ?? message) : message
   const text = isJson
-    ? formatAnswer({ code: 'INTERNAL', message, exitCode: 1 })
+    ? formatAnswer({ code: 'INTERNAL', message, exitCode: 1, isRetryable: false })
     : `dsc: internal error, please report it\n${redactText(stack)}`
   return { text, exitCode: 1 }
 }

@@ -126,7 +126,7 @@ async function settle(crash: CrashWorld, random: Random): Promise<readonly strin
       ...(await command(crash, {
         node,
         words: ['prepare', random.pick(SOURCE_NAMES), '--task', 'settling', '--ttl', BRIEF],
-        codes: [0, 12],
+        codes: [0, 5],
       })),
     )
   if (random.chance(0.4)) await forgetFolders(crash)

@@ -23,7 +23,7 @@ test('two cache roots under one node are refused by name, and the second has its
   const second = await makeWorld(context, { record, datasets })
   for (const words of [['prepare', 'scans', '--task', 'b'], ['cleanup'], ['evict', 'scans', '--yes']]) {
     const { code, stderr } = await second.dsc(...words)
-    assert.equal(code, 65, stderr)
+    assert.equal(code, 10, stderr)
     assert.match(stderr, /node node-a is .*; here is .*/)
     assert.ok(stderr.includes(first.root) && stderr.includes(second.root), stderr)
   }
@@ -40,7 +40,7 @@ test('a machine that is called anew keeps its copies by claim-node', async (cont
   const path = (await world.dsc('prepare', 'scans', '--task', 'a')).stdout
   await world.configure({ node: 'node-z', datasets })
   const refused = await world.dsc('prepare', 'scans', '--task', 'b')
-  assert.equal(refused.code, 65, refused.stderr)
+  assert.equal(refused.code, 10, refused.stderr)
   assert.match(refused.stderr, /is node node-a in the record, not node-z/)
   const claimed = await world.dsc('record', 'claim-node', '--yes')
   assert.equal(claimed.code, 0, claimed.stderr)
@@ -57,7 +57,7 @@ test('a copied disk is refused, and becomes a node of its own by claim-node --ne
   const record = `sqlite://${world.recordPath}`
   const clone = await makeWorld(context, { record, node: 'node-c', datasets })
   await cp(world.root, clone.root, { recursive: true })
-  assert.equal((await clone.dsc('cleanup')).code, 65)
+  assert.equal((await clone.dsc('cleanup')).code, 10)
   const claimed = await clone.dsc('record', 'claim-node', '--new', '--yes')
   assert.equal(claimed.code, 0, claimed.stderr)
   assert.equal((await clone.dsc('prepare', 'scans', '--task', 'b')).code, 0)
@@ -98,7 +98,7 @@ test('another machine of the same name may not touch leases, copies or record of
     ['prepare', 'scans', '--refresh', '--task', 'x'],
   ]) {
     const { code, stderr } = await world.dsc(...words)
-    assert.equal(code, 65, stderr)
+    assert.equal(code, 10, stderr)
   }
   const claimed = await world.dsc('record', 'claim-node', '--yes')
   assert.equal(claimed.code, 0, claimed.stderr)

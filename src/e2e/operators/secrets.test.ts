@@ -125,7 +125,7 @@ test('a password in a file that is no YAML, or under a mistyped key, is not show
   ]) {
     await writeFile(join(world.directory, 'dsc.yaml'), text)
     const { code, stdout, stderr } = await world.dsc('config')
-    assert.equal(code, 4, stderr)
+    assert.equal(code, 3, stderr)
     assert.doesNotMatch(stdout + stderr, /CANARY/, text)
   }
 })

@@ -84,7 +84,7 @@ test('who may not write into the cache is told so, with what to do', { skip }, a
   await chmod(world.directory, 0o755)
   assert.equal((await world.dsc('prepare', 'flowers', '--task', 'root')).code, 0)
   const refused = await world.start(['prepare', 'flowers', '--task', 'ada'], { owner: ADA }).finished
-  assert.equal(refused.code, 7, refused.stderr)
+  assert.equal(refused.code, 11, refused.stderr)
   assert.match(refused.stderr, /open the record and its folder to your group \(docs\/start\/node\.md\)/)
 })
 
@@ -131,7 +131,7 @@ test('who may only read the cache looks at it, and is refused what writes', { sk
     assert.match(stdout, shows)
   }
   const refused = await look('prepare', 'flowers')
-  assert.equal(refused.code, 7)
+  assert.equal(refused.code, 11)
   assert.match(refused.stderr, /open the record and its folder to your group/)
   // The log of a writer that is at work is part of what there is to see.
   const running = world.start(['run', 'flowers', '--task', 'writer', '--', 'sleep', '60'])
