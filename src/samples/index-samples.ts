@@ -123,7 +123,8 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
   } = found
   if (table.count === 0) throw noSamples(folder, chosen.files)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table, passedOver)
-  if (sharedStamp && damaged.length === 0) shared.keep(sharedStamp, table)
+  // Others would not hear of content that is left out: each node finds it.
+  if (sharedStamp && damaged.length === 0 && passedOver.length === 0) shared.keep(sharedStamp, table)
   const allLeftOut = [...told, ...passedOver, ...damaged]
   const { format: name } = chosen
   return { root: tableRoot, table, format: name, isCached: isMadeBefore, leftOut: allLeftOut, groups }
