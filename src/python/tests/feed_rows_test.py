@@ -171,3 +171,19 @@ def test_lines_that_cannot_be_read_are_left_out_on_request(dataset):
         assert [row["i"] for batch in feed for row in batch.rows()] == [1, 3]
     with pytest.raises(dsc.FeedError, match="at byte 8: a line that is no JSON"):
         next(iter(dsc.FeedDataset(folder, batch_size=1)))
+
+
+def test_a_partitions_column_has_one_type(dataset):
+    folder = dataset.parent / "partitions"
+    names = ("zip=10001/year=2024/n=0", "zip=02139/year=-5/n=-0", f"zip=x%20y/year={'__HIVE_DEFAULT_PARTITION__'}/n=1")
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "a.jsonl").write_bytes(b'{"i":1}\n')
+    feed = dsc.FeedDataset(folder, batch_size=1, order="sequential")
+    expected = [
+        {"i": 1, "zip": "02139", "year": -5, "n": "-0"},
+        {"i": 1, "zip": "10001", "year": 2024, "n": "0"},
+        {"i": 1, "zip": "x y", "year": None, "n": "1"},
+    ]
+    assert [row for batch in feed for row in batch.rows()] == expected
+    assert [pickle.loads(pickle.dumps(sample)).row() for batch in feed for sample in batch] == expected

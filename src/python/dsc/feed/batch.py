@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .partitions import add_partitions
 from .table import Catalog, keep
 
 if TYPE_CHECKING:
@@ -74,7 +73,8 @@ class Sample:
 
         encoding = self._catalog.encoding_of(self.id)
         row = decode_rows([self.data], [encoding], views)[0]
-        return add_partitions(row, self.name) if self._catalog.has_partitions else row
+        partitions = self._catalog.partitions
+        return partitions.add_to(row, self.name) if partitions else row
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild_sample, (self.id, bytes(self.data), self.is_padded, keep(self._catalog, [self.id])))
@@ -140,9 +140,9 @@ class Batch:
         from .rows import decode_rows
 
         rows = decode_rows(self.views(), self._catalog.encodings_of(self.ids), views)
-        if self._catalog.has_partitions:
+        if partitions := self._catalog.partitions:
             for row, id in zip(rows, self.ids):
-                add_partitions(row, self._catalog.name_of(id))
+                partitions.add_to(row, self._catalog.name_of(id))
         return rows
 
     def array(self) -> Bytes:

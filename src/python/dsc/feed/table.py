@@ -6,6 +6,8 @@ import json
 import struct
 from typing import Any, Protocol
 
+from .partitions import Partitions
+
 HEADER_BYTES = 128  # before the columns; src/samples/table-layout.ts has the order of both
 
 
@@ -13,10 +15,10 @@ class Catalog(Protocol):
     """Facts about samples besides their bytes.
 
     Attributes:
-        has_partitions: folders of files of rows may name columns (`year=2025/`).
+        partitions: the columns that folders of files of rows name (`year=2025/`); None: there are none.
     """
 
-    has_partitions: bool
+    partitions: Partitions | None
 
     def name_of(self, id: int) -> str:
         """The path of a sample inside the dataset, or that of its file and its number there: `train.jsonl:17`."""
@@ -60,7 +62,8 @@ class SampleTable:
         self._names = take(name_bytes, 1)
         take(path_bytes, 1)
         self._row_names = take(row_name_bytes, 1)
-        self.has_partitions = b"=" in bytes(self._row_names)
+        of_rows = (_text(self._row_names, self._row_name_ends, file) for file in range(files))
+        self.partitions = Partitions(of_rows) if b"=" in bytes(self._row_names) else None
         self._encodings: list[dict[str, Any]] = json.loads(bytes(take(encoding_bytes, 1)))
 
     def name_of(self, id: int) -> str:
@@ -84,10 +87,9 @@ class SampleTable:
 class KeptCatalog:
     """Facts about a few samples, for another process."""
 
-    def __init__(self, known: dict[int, tuple[str, dict[str, Any]]]) -> None:
+    def __init__(self, known: dict[int, tuple[str, dict[str, Any]]], partitions: Partitions | None) -> None:
         self._known = known
-        rows = (name for name, encoding in known.values() if encoding["format"] not in ("file", "member", "tar"))
-        self.has_partitions = any("=" in name for name in rows)
+        self.partitions = partitions
 
     def name_of(self, id: int) -> str:
         """The path of a sample inside the dataset."""
@@ -104,7 +106,8 @@ class KeptCatalog:
 
 def keep(catalog: Catalog, ids: list[int]) -> KeptCatalog:
     """The facts of `catalog` about these samples, in memory of its own."""
-    return KeptCatalog({id: (catalog.name_of(id), catalog.encoding_of(id)) for id in ids})
+    known = {id: (catalog.name_of(id), catalog.encoding_of(id)) for id in ids}
+    return KeptCatalog(known, catalog.partitions)
 
 
 def _text(column: memoryview, ends: memoryview[int] | memoryview[float], at: int) -> str:
