@@ -1,6 +1,6 @@
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { AnswerDialect, RefusedAnswer } from '../answer-handler.js'
-import { WEB_DIALECT } from '../web/web-failure.js'
+import { WEB_DIALECT } from '../web-failure.js'
 
 /** Interprets the refusals of a registry. */
 export function speakRegistry(registry: string): Omit<AnswerDialect, 'readFacts'> {

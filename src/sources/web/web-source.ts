@@ -8,9 +8,9 @@ import { readEtag } from '../answer-handler.js'
 import { readWebAuthorities } from '../read-certificates.js'
 import type { ListedObject, ListOptions, OpenFetcher, Source } from '../source.js'
 import { WebClient } from '../web-client.js'
+import { WEB_DIALECT } from '../web-failure.js'
 import { UNTOLD, WebFetcher } from '../web-fetcher.js'
 import { decodePath, findListFormat, type NamedFile, parseFileList } from './parse-file-list.js'
-import { WEB_DIALECT } from './web-failure.js'
 
 /** Concurrent requests for files' sizes, when their list does not give them. */
 const QUESTIONS = 16

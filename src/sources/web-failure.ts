@@ -1,7 +1,7 @@
-import type { FailureCode } from '../../failure/failure-table.js'
-import { SourceFailure } from '../../failure/source-failure.js'
-import type { AnswerDialect, RefusedAnswer } from '../answer-handler.js'
-import { describeBrokenRequest, readRetryAfterMs } from '../connection-failure.js'
+import type { FailureCode } from '../failure/failure-table.js'
+import { SourceFailure } from '../failure/source-failure.js'
+import type { AnswerDialect, RefusedAnswer } from './answer-handler.js'
+import { describeBrokenRequest, readRetryAfterMs } from './connection-failure.js'
 
 interface Meaning {
   readonly code: FailureCode
