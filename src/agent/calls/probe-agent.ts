@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { askOnce } from '../../http/ask-once.js'
+import { askOnce, NoAnswer } from '../../http/ask-once.js'
 import { NODE_HEADER } from '../../sources/peer-wire.js'
 import { describeExpiry } from '../server/certificate-expiry.js'
 import type { AgentAccess } from './agent-client.js'
@@ -52,7 +52,7 @@ export async function probeAgent(
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     return {
-      reason: `${message}${code === undefined ? '' : ` (${code})`}`,
+      reason: code === undefined || error instanceof NoAnswer ? message : `${message} (${code})`,
       hint: hintFor(code ?? '', message),
     }
   }

@@ -1,6 +1,7 @@
 import { text as readText } from 'node:stream/consumers'
+import { interrupted } from '../../cache/prepare/interrupted.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { askOnce, type Question } from '../../http/ask-once.js'
+import { askOnce, NoAnswer, type Question } from '../../http/ask-once.js'
 import { JOB_HEADER } from '../../memory/params/message.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
 import { readToken } from './exchange-serve.js'
@@ -26,15 +27,21 @@ export async function askParameterServer(
   }
   const url = new URL(change ? '/v1/optimizer' : '/v1/status', server).href
   const { status, text } = await askForText(url, question).catch((cause: NodeJS.ErrnoException) => {
-    const reason = cause.code ?? cause.message
+    if (signal.aborted) throw interrupted(signal)
+    const reason = cause instanceof NoAnswer ? cause.message : (cause.code ?? cause.message)
     throw new DscError('PARAMS_UNREACHABLE', `${server} does not answer (${reason})`, {
       hint: 'start one with `dsc params serve`, or name it with --server',
       cause,
     })
   })
   const body = parseObject(text)
-  if (status === 200) return body
-  const { reason, message } = (body.error ?? {}) as { readonly reason?: string; readonly message?: string }
+  if (status === 200) {
+    if (typeof body?.version === 'number') return body
+    throw new DscError('PARAMS_UNREACHABLE', `${server} answers, but is no central node`, {
+      hint: 'name the URL that `dsc params serve` prints with --server',
+    })
+  }
+  const { reason, message } = (body?.error ?? {}) as { readonly reason?: string; readonly message?: string }
   throw new DscError('PARAMS_REFUSED', `${server}: ${message ?? `it answers ${status}`}`, {
     hint: reason === 'token' ? '--token-file' : undefined,
   })
@@ -45,12 +52,14 @@ async function askForText(url: string, question: Question): Promise<{ status: nu
   return { status: answer.statusCode ?? 0, text: await readText(answer) }
 }
 
-/** Empty: the server is no central node, which answers with an object. */
-function parseObject(text: string): Record<string, unknown> {
+/** Undefined: the server is no central node, which answers with an object. */
+function parseObject(text: string): Record<string, unknown> | undefined {
   try {
-    return JSON.parse(text) as Record<string, unknown>
-  } catch {
-    return {}
+    const raw: unknown = JSON.parse(text)
+    return typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>) : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
   }
 }
 
