@@ -36,6 +36,8 @@ interface ConnectionHints {
   readonly name: string
   /** For a host where nothing answers. */
   readonly host?: string | undefined
+  /** For an answer that is longer than any that is expected. */
+  readonly length?: string | undefined
 }
 
 /** Turns a failed connection into the failure shown to the user. */
@@ -91,9 +93,9 @@ function explainUnreachable(code: string, cause: string, request: BrokenRequest)
     }
   if (code === 'ENDLESS_ANSWER')
     return {
-      problem: `the answer of ${server} does not end (${cause})`,
+      problem: `the answer of ${server} is too long (${cause})`,
       isTransient: false,
-      hint: 'check the source’s URL and its endpoint',
+      hint: request.hints.length ?? 'check the source’s URL and its endpoint',
     }
   if (code === 'LOCAL_ADDRESS')
     return {

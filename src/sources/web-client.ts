@@ -71,7 +71,7 @@ interface WebQuestion extends Pick<ListOptions, 'onRetry' | 'stallTimeoutMs' | '
   readonly what: string
   readonly dialect: Omit<AnswerDialect, 'readFacts'>
   /** Most of the answer, bytes. Default: as for a page of a listing. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
 }
 
 /** Keep-alive connections to the servers of URLs. The target of a redirect is remembered while it works. */

@@ -20,6 +20,7 @@ export const WEB_DIALECT: Omit<AnswerDialect, 'readFacts'> = {
       hints: {
         authority: 'set SSL_CERT_FILE to a PEM file with that authority’s certificate',
         name: 'check the host name of the source',
+        length: 'name the dataset (dsc dataset add): its list may then have 256 MiB',
       },
     }),
 }

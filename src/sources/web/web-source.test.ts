@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
+import { deriveDatasetName } from '../../model/dataset.js'
 import { planProof } from '../../proof/plan-proof.js'
 import { testSourceContract } from '../source.contract.js'
 import type { ListedObject, Source } from '../source.js'
@@ -125,6 +126,18 @@ describe('a web source', () => {
       value: Buffer.from(sha256, 'hex').toString('base64'),
     })
     assert.equal(await read(source, object!), 'some bytes')
+  })
+
+  test('a list that nobody has named has a limit, as everybody may ask a service for it', async () => {
+    const remarks = `#${'x'.repeat(1024 ** 2)}\n`.repeat(33)
+    web.files.set('/d/files.txt', Buffer.from(`${remarks}${web.origin}/d/a.bin ${body.length} ${sha256}\n`))
+    const source = `${web.origin}/d/files.txt`
+    assert.equal((await list(open(source))).length, 1)
+    await assert.rejects(list(open(source, deriveDatasetName(source))), {
+      code: 'SOURCE_UNREACHABLE',
+      message: /more than 32 MiB/,
+      hint: /dsc dataset add/,
+    })
   })
 
   for (const { what, answer } of [
@@ -340,8 +353,8 @@ describe('a web source', () => {
     })
 })
 
-function open(source: string): Source {
-  return openWebSource({ name: 'a', source, include: [], exclude: [] })
+function open(source: string, name = 'a'): Source {
+  return openWebSource({ name, source, include: [], exclude: [] })
 }
 
 async function list(source: Source): Promise<readonly ListedObject[]> {

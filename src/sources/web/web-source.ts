@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { DscError } from '../../failure/dsc-error.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { Headers } from '../../http/answer-listener.js'
-import type { Dataset } from '../../model/dataset.js'
+import { type Dataset, isUndeclared } from '../../model/dataset.js'
 import { formatSourceUrl, parseSourceUrl } from '../../model/source-url.js'
 import { readEtag } from '../answer-handler.js'
 import { readWebAuthorities } from '../read-certificates.js'
@@ -15,8 +15,11 @@ import { decodePath, findListFormat, type NamedFile, parseFileList } from './par
 /** Concurrent requests for files' sizes, when their list does not give them. */
 const QUESTIONS = 16
 const PAGE_OBJECTS = 1000
-/** A million lines of 250 characters. */
-const MAX_LIST_BYTES = 256 * 1024 * 1024
+/**
+ * A million lines of 250 characters, where somebody has named the dataset. At the door of a service every user may ask
+ * for any URL, several at once: lists that nobody has named have the limit of other answers, for they are in memory.
+ */
+const MAX_NAMED_LIST_BYTES = 256 * 1024 * 1024
 
 /** Where a source's files are. Plain data, so that it can be passed to a worker. */
 interface WebLocation {
@@ -39,7 +42,8 @@ export function openWebSource(dataset: Dataset): Source {
       const { ca } = await locate()
       const client = new WebClient({ connections: QUESTIONS, ca, authorize: () => ({}), home: url })
       try {
-        const files = await listFiles(client, { url, what }, options)
+        const maxBytes = isUndeclared(dataset) ? undefined : MAX_NAMED_LIST_BYTES
+        const files = await listFiles(client, { url, what, maxBytes }, options)
         for (let at = 0; at < files.length; at += PAGE_OBJECTS)
           yield await describeAll(client, files.slice(at, at + PAGE_OBJECTS), options)
       } finally {
@@ -67,7 +71,11 @@ function createWebFetcher({ url, ca }: WebLocation, connections: number): WebFet
 
 async function listFiles(
   client: WebClient,
-  { url, what }: { readonly url: string; readonly what: string },
+  {
+    url,
+    what,
+    maxBytes,
+  }: { readonly url: string; readonly what: string; readonly maxBytes: number | undefined },
   options: ListOptions,
 ): Promise<readonly NamedFile[]> {
   const format = findListFormat(url)
@@ -79,7 +87,7 @@ async function listFiles(
     ...options,
     what,
     dialect: WEB_DIALECT,
-    maxBytes: MAX_LIST_BYTES,
+    maxBytes,
   })
   try {
     return parseFileList(body.toString('utf8'), format, url)
