@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deriveDatasetName } from '../../model/dataset.js'
+import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import type { ListOptions } from '../../sources/source.js'
 import { ADA, EVE, openService, prepareAs, silently } from '../../testing/door-service.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 
@@ -52,6 +53,25 @@ test('another node’s copy says nothing about how a public source is reached', 
   await other.prepare({ ...other.makeDataset(dataset.name), source: MODEL, endpoint: 'http://10.0.0.1' })
   const { copy } = await as(EVE).api.prepare({ ...prepareAs('job'), dataset }, silently)
   assert.deepEqual(copy.source, { ...dataset, anonymous: true })
+})
+
+test('the listing that is staged is the one that a user’s limit is asked for', async (context) => {
+  const { as, cache, makeDataset } = await openService(context)
+  const dataset = { ...makeDataset(deriveDatasetName(MODEL)), source: MODEL }
+  const { openSource } = cache
+  let listings = 0
+  Object.assign(cache, {
+    openSource: async (asked: Dataset) => {
+      const source = await openSource(asked)
+      const list = (options: ListOptions) => {
+        listings++
+        return source.list(options)
+      }
+      return { ...source, list }
+    },
+  })
+  await as(EVE).api.prepare({ ...prepareAs('job'), dataset }, silently)
+  assert.equal(listings, 1)
 })
 
 test('a URL whose derived name another source holds is not staged', async (context) => {

@@ -31,19 +31,20 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     const ready = isReadable ? await takeReady(call, known.dataset) : null
     if (ready !== null) return { result: ready }
     const { dataset, isDeclared } = judgeAsked(call, request, known)
+    const room =
+      isDeclared || isAdmin(call.asker, call.service.rules) ? undefined : takeUndeclared(call, dataset)
     const asked = {
       dataset,
       lease: placeLease(call),
       isRefresh,
       isPrefetch: readFlag(call.input, 'isPrefetch'),
+      mayWait: readFlag(call.input, 'mayWait'),
+      admit: room?.admit,
     }
-    const free = isDeclared ? () => {} : await takeUndeclared(call, asked)
     try {
-      return {
-        result: await openApi(call).prepare({ ...asked, mayWait: readFlag(call.input, 'mayWait') }, call),
-      }
+      return { result: await openApi(call).prepare(asked, call) }
     } finally {
-      free()
+      room?.free()
     }
   },
   takeReady: async (call) => {
@@ -71,17 +72,17 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 }
 
-/** Keeps what users stage of their own choice within its limit: listed first, for an admission may evict others' copies. */
-async function takeUndeclared(
-  call: DoorCall,
-  asked: { readonly dataset: Dataset; readonly isRefresh: boolean; readonly isPrefetch: boolean },
-): Promise<() => void> {
-  const { asker, service } = call
-  const { dataset } = asked
-  if (isAdmin(asker, service.rules)) return () => {}
-  const plan = await openApi(call).planPrepare({ ...asked, parties: asker.parties }, call)
-  if (plan.outcome === 'ready' || plan.outcome === 'wait') return () => {}
-  return service.undeclared.take(service.cache, { asker, dataset, neededBytes: plan.diskBytes })
+/** Keeps what users stage of their own choice within its limit. Call `free` when it is staged, or has failed. */
+function takeUndeclared({ asker, service }: DoorCall, dataset: Dataset) {
+  const { cache, undeclared } = service
+  let free = () => {}
+  return {
+    admit: async (neededBytes: number) => {
+      free()
+      free = await undeclared.take(cache, { asker, dataset, neededBytes })
+    },
+    free: () => free(),
+  }
 }
 
 /** The lease that is asked for, with the holder and the parties that the service sees. */

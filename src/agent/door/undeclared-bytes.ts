@@ -2,7 +2,7 @@ import type { Cache } from '../../cache/cache.js'
 import { readCopyPages } from '../../cache/status/record-pages.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
-import type { Copy } from '../../model/copy.js'
+import type { Copy, CopyUse } from '../../model/copy.js'
 import { type Dataset, isUndeclared } from '../../model/dataset.js'
 import type { Asker } from '../../policy/rights.js'
 
@@ -12,8 +12,7 @@ import type { Asker } from '../../policy/rights.js'
  */
 export class UndeclaredBytes {
   readonly #limitBytes: number
-  /** By user and dataset, bytes on disk that were planned. */
-  readonly #underWay = new Map<string, number>()
+  readonly #underWay = new Set<Claim>()
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
@@ -28,17 +27,17 @@ export class UndeclaredBytes {
     asked: { readonly asker: Asker; readonly dataset: Dataset; readonly neededBytes: number },
   ): Promise<() => void> {
     const { asker, dataset, neededBytes } = asked
-    const prefix = `${asker.uid}:`
-    const key = prefix + dataset.name
-    this.#underWay.set(key, neededBytes)
-    const free = () => void this.#underWay.delete(key)
+    const claim = { uid: asker.uid, dataset: dataset.name, bytes: neededBytes }
+    this.#underWay.add(claim)
+    const free = () => void this.#underWay.delete(claim)
     try {
+      const underWay = this.#sumUnderWay(asker.uid)
       let usedBytes = 0
-      for (const [other, bytes] of this.#underWay)
-        if (other.startsWith(prefix) && other !== key) usedBytes += bytes
+      for (const [name, bytes] of underWay) if (name !== dataset.name) usedBytes += bytes
       for await (const copies of readCopyPages(cache.record, { node: cache.node }, { nowMs: cache.nowMs() }))
         for (const copy of copies)
-          if (isOf(asker, copy) && !this.#underWay.has(prefix + copy.dataset)) usedBytes += copy.chargedBytes
+          if (isOf(asker, copy) && (isKept(copy) || !underWay.has(copy.dataset)))
+            usedBytes += copy.chargedBytes
       if (usedBytes + neededBytes <= this.#limitBytes) return free
       throw new DscError(
         'QUOTA_EXCEEDED',
@@ -52,6 +51,26 @@ export class UndeclaredBytes {
       throw error
     }
   }
+
+  /** Bytes by dataset: tasks that stage the same one after the other have one copy of it. */
+  #sumUnderWay(uid: number): Map<string, number> {
+    const found = new Map<string, number>()
+    for (const claim of this.#underWay)
+      if (claim.uid === uid) found.set(claim.dataset, Math.max(claim.bytes, found.get(claim.dataset) ?? 0))
+    return found
+  }
+}
+
+/** What one task of a user is staging; `bytes` on disk, as listed. */
+interface Claim {
+  readonly uid: number
+  readonly dataset: string
+  readonly bytes: number
+}
+
+/** Whether it stays while the next version of its dataset is staged. */
+function isKept({ state, referenceCount, lock }: CopyUse): boolean {
+  return state === 'ready' && (referenceCount > 0 || lock !== null)
 }
 
 function isOf({ parties }: Asker, { parties: own, source }: Copy): boolean {

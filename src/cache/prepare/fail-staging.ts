@@ -24,14 +24,14 @@ export function describeStagingFailure(cache: Cache, error: unknown, directory: 
 }
 
 /**
- * Ends the staging, with a failure for the tasks that wait for it; without one it can be resumed. If the record went
+ * Ends the staging, with a failure that is `isForAll` for the tasks that wait for it; without one it can be resumed. If the record went
  * away with the root, nothing is thrown, because the reason for that matters more. Returns the failure with its id in
  * the history.
  */
 export async function endFailedStaging(
   cache: Cache,
   turn: StageTurn,
-  failure: DscError | undefined,
+  { failure, isForAll }: { readonly failure: DscError | undefined; readonly isForAll: boolean },
 ): Promise<DscError | undefined> {
   const { copy, stageLeaseId, leaseId } = turn
   // Fetched files are useful again once the source, its permissions or its objects are fixed.
@@ -46,13 +46,10 @@ export async function endFailedStaging(
         stageLeaseId,
         useLeaseId: leaseId,
         isForgotten: isHopeless,
-        failure: failure && {
-          id,
-          code: failure.code,
-          message: failure.message,
-          hint: failure.hint,
-          facts: failure.facts,
-        },
+        failure:
+          failure && isForAll
+            ? { id, code: failure.code, message: failure.message, hint: failure.hint, facts: failure.facts }
+            : undefined,
       },
       cache.nowMs(),
     )
@@ -60,5 +57,6 @@ export async function endFailedStaging(
     if (existsSync(identityFile(cache.root))) throw error
     return failure
   }
-  return failure && new DscError(failure.code, failure.message, { hint: failure.hint, cause: failure, id })
+  if (failure === undefined || !isForAll) return failure
+  return new DscError(failure.code, failure.message, { hint: failure.hint, cause: failure, id })
 }

@@ -1,9 +1,34 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
+import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
+import { pause } from '../../platform/poll.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 import { prepareDataset } from './prepare-dataset.js'
+import type { Admit } from './staging.js'
+
+test('a task that is not admitted ends its own staging, and whoever waits for it stages', async (t) => {
+  const { cache, makeDataset } = await openExampleCache(t)
+  const dataset = makeDataset('flowers')
+  const refusal = new DscError('QUOTA_EXCEEDED', 'not for this user')
+  const prepare = (task: string, admit?: Admit) => {
+    const lease = { task, holder: { kind: 'ttl' }, expiresAtMs: null } as const
+    const request = { dataset, isRefresh: false, mayWait: true, lease, admit }
+    return prepareDataset(cache, request, { signal: t.signal })
+  }
+  let waiting: ReturnType<typeof prepare> | undefined
+  const refused = prepare('refused', async (neededBytes) => {
+    assert.ok(neededBytes >= 'flowers'.length)
+    waiting = prepare('waiting')
+    while ((await cache.record.listLeases({ task: 'waiting' })).length === 0) await pause(1)
+    throw refusal
+  })
+  await assert.rejects(refused, refusal)
+  assert.equal((await waiting)?.isStagedHere, true)
+  assert.equal((await cache.record.listCopies({}, 0)).length, 1)
+  assert.deepEqual(await cache.record.listLeases({ task: 'refused' }), [])
+})
 
 test('who takes over an admitted staging makes the room first that whoever was admitted had not made yet', async (t) => {
   let nowMs = Date.now()

@@ -50,6 +50,7 @@ export async function listAndAdmit(work: Work): Promise<Listed> {
 
 async function admit({ cache, turn, options }: Work, listing: Listing): Promise<Listed> {
   const { copy } = turn
+  if (!listing.isKnown) await options.admit?.(listing.neededBytes)
   const isAdmitted = copy.state === 'staging' && copy.version === listing.version && !listing.isKnown
   if (isAdmitted) {
     // The admitted stager may have been killed before the evictions that make room were done.

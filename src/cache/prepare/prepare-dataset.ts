@@ -9,7 +9,7 @@ import type { HealProgress } from '../upkeep/heal-copy.js'
 import { interrupted } from './interrupted.js'
 import { type JoinedRequest, joinStaging } from './join-staging.js'
 import { stageDataset } from './stage-dataset.js'
-import type { StageOptions, StageProgress } from './staging.js'
+import type { Admit, StageOptions, StageProgress } from './staging.js'
 import { type WaitProgress, waitForStager } from './wait-for-stager.js'
 
 /** The dataset to make ready on this node, for which task, and with which means. */
@@ -22,6 +22,7 @@ export interface PrepareRequest extends JoinedRequest {
   readonly sharedWith?: readonly string[]
   /** For a job that has not started yet: as in `planEviction`. */
   readonly isPrefetch?: boolean | undefined
+  readonly admit?: Admit | undefined
 }
 
 /** Progress of our own staging, or of the wait for another stager. */
@@ -67,6 +68,7 @@ export async function prepareDataset(
           dataset: request.dataset,
           isRefresh,
           isPrefetch: request.isPrefetch,
+          admit: request.admit,
           version: request.version,
           sharedWith: request.sharedWith ?? [],
         })

@@ -17,7 +17,7 @@ import { describeStagingFailure, endFailedStaging } from './fail-staging.js'
 import { finishPublished, finishStaging, type Staged } from './finish-staging.js'
 import type { StageTurn } from './join-staging.js'
 import { listAndAdmit } from './list-and-admit.js'
-import type { OpenStaging, StageOptions, Staging } from './staging.js'
+import type { Admit, OpenStaging, StageOptions, Staging } from './staging.js'
 
 /**
  * Stages a dataset as its one stager: list → admit → download → publish → mark ready in the record. After a kill at any
@@ -31,9 +31,16 @@ export async function stageDataset(cache: Cache, turn: StageTurn, options: Stage
     beforeRenewal: share.renew,
     together: options.sharedWith?.length ?? 1,
   })
+  let isRefused = false
+  const admit: Admit = (neededBytes) =>
+    (options.admit?.(neededBytes) ?? Promise.resolve()).catch((error: unknown) => {
+      isRefused = true
+      throw error
+    })
   try {
     const staged = await stage(cache, turn, {
       ...options,
+      admit,
       signal: kept.signal,
       share,
       reportWritten: (writtenBytes) => kept.report(writtenBytes),
@@ -55,7 +62,7 @@ export async function stageDataset(cache: Cache, turn: StageTurn, options: Stage
     )
     // An interruption says nothing about the source: the next stager simply resumes.
     const lasting = isDscError(failure) && !options.signal.aborted ? failure : undefined
-    throw (await endFailedStaging(cache, turn, lasting)) ?? failure
+    throw (await endFailedStaging(cache, turn, { failure: lasting, isForAll: !isRefused })) ?? failure
   }
 }
 

@@ -27,12 +27,19 @@ export type StageProgress =
   | { readonly step: 'leaving-out'; readonly problem: string }
   | { readonly step: 'publishing' }
 
+/**
+ * Asked once a listing shows how many bytes on disk are needed, before anything is evicted for them. Its rejection ends
+ * the staging for this task alone: tasks that wait for it stage the dataset themselves.
+ */
+export type Admit = (neededBytes: number) => Promise<void>
+
 /** The dataset to stage, and what is known about it in advance. */
 export interface StageOptions {
   readonly dataset: Dataset
   readonly onProgress?: (progress: StageProgress) => void
   readonly signal: AbortSignal
   readonly isRefresh?: boolean
+  readonly admit?: Admit | undefined
   /** As in `planEviction`. */
   readonly isPrefetch?: boolean | undefined
   readonly sharedWith?: readonly string[]
