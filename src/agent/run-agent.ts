@@ -227,8 +227,8 @@ async function openDoorOf(
       rules,
       readPeer,
     })
-    closers.add(() => opened.stop(GRACE_MS))
-    closers.add(keepClean(cache, { historyMs: door.historyMs, note }))
+    closers.add(keepClean(cache, { historyMs: door.historyMs, note, stopping: work.stopping }))
+    closers.add(() => opened.stop(GRACE_MS)) // first: those at the door do not wait for a cleanup
   } catch (error) {
     if (door.isRequired || !isDscError(error, 'CONFIG_INVALID', 'NODE_TAKEN')) throw error
     note(`no door for the users of this machine: ${error.message}`)

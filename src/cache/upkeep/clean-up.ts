@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { isDscError } from '../../failure/dsc-error.js'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { Copy, CopyUse } from '../../model/copy.js'
 import type { DiskUsage } from '../../model/policy.js'
 import { isGone } from '../../platform/is-gone.js'
@@ -105,10 +106,14 @@ function listNames(folder: string): readonly string[] {
   }
 }
 
-/** Carries out a plan. Every action checks again: a copy leased since the plan stays. Returns the actions done. */
+/**
+ * Carries out a plan. Every action checks again: a copy leased since the plan stays. Returns the actions done. Rejects
+ * with INTERRUPTED between two actions once `signal` aborts; the next cleanup does the rest.
+ */
 export async function applyCleanUp(
   cache: Cache,
   actions: readonly CleanUpAction[],
+  signal: AbortSignal,
 ): Promise<readonly CleanUpAction[]> {
   const done: CleanUpAction[] = []
   const dead = actions.flatMap((action) =>
@@ -116,6 +121,7 @@ export async function applyCleanUp(
   )
   if (dead.length > 0) await cache.record.expireLeases(dead, cache.nowMs())
   for (const action of actions) {
+    throwIfStopped(signal)
     try {
       if (await apply(cache, action)) done.push(action)
     } catch (error) {

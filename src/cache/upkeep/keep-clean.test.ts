@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openExampleCache } from '../../testing/example-cache.js'
@@ -17,7 +17,12 @@ test('a service cleans up again and again, tells a failure, and stops when it is
   })
   const left = (name: string) => join(trashDirectory(cache.root), name)
   const notes: string[] = []
-  const stop = keepClean(cache, { intervalMs: 5, historyMs: 1e9, note: (sentence) => notes.push(sentence) })
+  const stop = keepClean(cache, {
+    intervalMs: 5,
+    historyMs: 1e9,
+    stopping: context.signal,
+    note: (sentence) => notes.push(sentence),
+  })
   context.after(stop)
   for (const name of ['first', 'second']) {
     mkdirSync(left(name), { recursive: true })
@@ -28,4 +33,27 @@ test('a service cleans up again and again, tells a failure, and stops when it is
   mkdirSync(left('third'))
   await new Promise((resolve) => setTimeout(resolve, 25))
   assert.ok(existsSync(left('third')), 'it was stopped')
+})
+
+test('a cleanup under way ends before its next action when the agent stops, and tells nothing', async (context) => {
+  const stopping = new AbortController()
+  const { cache } = await openExampleCache(context)
+  for (const name of ['one', 'two']) mkdirSync(join(trashDirectory(cache.root), name), { recursive: true })
+  const { listPlaces } = cache.record
+  let plans = 0
+  const record = {
+    ...cache.record,
+    listPlaces: async (node: string) => {
+      plans++
+      stopping.abort('the agent stops')
+      return listPlaces(node)
+    },
+  }
+  const stop = keepClean(
+    { ...cache, record },
+    { intervalMs: 1, historyMs: 1e9, stopping: stopping.signal, note: assert.fail },
+  )
+  await waitFor('a cleanup to begin', async () => plans > 0)
+  await stop()
+  assert.equal(readdirSync(trashDirectory(cache.root)).length, 2)
 })

@@ -15,50 +15,56 @@ interface CleanUpOptions {
   readonly abandonedAfterMs: number
   /** How long events are kept, in ms. */
   readonly historyMs: number
+  readonly signal: AbortSignal
 }
 
 /** Brings record, disk and limits back in line; safe to run beside anything. Returns what it did. */
 export async function cleanUpNode(
   cache: Cache,
-  { abandonedAfterMs, historyMs }: CleanUpOptions,
+  { abandonedAfterMs, historyMs, signal }: CleanUpOptions,
 ): Promise<readonly CleanUpAction[]> {
   await saveNode(cache)
-  const done = await applyCleanUp(cache, await planCleanUpOf(cache, { abandonedAfterMs }))
+  const done = await applyCleanUp(cache, await planCleanUpOf(cache, { abandonedAfterMs }), signal)
   await forgetHistory(cache.record, cache.nowMs() - historyMs)
   return done
 }
 
 /**
  * Cleans up again and again, for the service that owns a cache: its users need no cron job. A failure is told, and the
- * next time tries again. Returns what ends it and waits for a cleanup under way.
+ * next time tries again. It ends when `stopping` aborts, between two actions. Returns what ends it, too, and waits for
+ * that.
  */
 export function keepClean(
   cache: Cache,
   {
     historyMs,
     note,
+    stopping,
     intervalMs = INTERVAL_MS,
   }: {
     readonly historyMs: number
     readonly note: (sentence: string) => void
+    readonly stopping: AbortSignal
     readonly intervalMs?: number
   },
 ): () => Promise<void> {
-  const stopping = new AbortController()
+  const ended = new AbortController()
+  const signal = AbortSignal.any([ended.signal, stopping])
   const run = async () => {
     for (;;) {
-      await pause(intervalMs, stopping.signal)
-      if (stopping.signal.aborted) return
+      await pause(intervalMs, signal)
+      if (signal.aborted) return
       try {
-        await cleanUpNode(cache, { abandonedAfterMs: ABANDONED_AFTER_MS, historyMs })
+        await cleanUpNode(cache, { abandonedAfterMs: ABANDONED_AFTER_MS, historyMs, signal })
       } catch (error) {
-        note(`cannot clean up the cache: ${error instanceof Error ? error.message : String(error)}`)
+        if (!signal.aborted)
+          note(`cannot clean up the cache: ${error instanceof Error ? error.message : String(error)}`)
       }
     }
   }
   const running = run()
   return async () => {
-    stopping.abort()
+    ended.abort()
     await running
   }
 }

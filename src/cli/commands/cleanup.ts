@@ -59,7 +59,7 @@ export function cleanupCommand(context: CliContext): Command {
       const { historyMs } = await context.config()
       const actions = options.dryRun
         ? await planOnly(cache, abandonedAfterMs)
-        : await cleanUpNode(cache, { abandonedAfterMs, historyMs })
+        : await cleanUpNode(cache, { abandonedAfterMs, historyMs, signal: context.signal })
       const answer: CleanUpAnswer = {
         dsc: 1,
         isDryRun: options.dryRun === true,
