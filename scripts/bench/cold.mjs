@@ -12,7 +12,7 @@ import { cpus } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { feedOnNodes } from './cold/feed-on-nodes.mjs'
-import { goalsTable, loaderTables, nodesTable, planTable } from './cold/tables.mjs'
+import { loaderTables, nodesTable } from './cold/tables.mjs'
 import { KEYS, makeFiles, s3Dataset, startShapedStore, writeSettings } from './harness/stores.mjs'
 import { hasNamespaces } from './harness/swarm-world.mjs'
 
@@ -26,8 +26,6 @@ const MISSING = 77
 const LISTED = 'listed'
 /** A plain file is proven while it comes: these would be `arriving` again. */
 const OF_SHARDS = ['unproven', LISTED]
-/** What `dsc feed plan --cold` is asked before a run, to be held against it. */
-const PLANNED = { arriving: 'arriving', unproven: 'unproven', listed: 'unproven', staged: 'staged' }
 /** A run that takes longer is ended, which its row says, and the others go on. */
 const LIMIT_SECONDS = 180
 /** Calls that make one page may run on several. */
@@ -62,8 +60,6 @@ export const benchmark = {
     else if (given.nodes !== 'none') keep(...(await feedOnNodes(bench, given.nodes.split(',').map(Number))))
     const loaders = results.filter(({ loader }) => loader !== undefined)
     bench.section('loaders', loaderTables(loaders))
-    bench.section('goals', goalsTable(loaders))
-    bench.section('plans', planTable(loaders))
     if (results.some(({ nodes }) => nodes))
       bench.section('nodes', nodesTable(results.filter(({ nodes }) => nodes)))
   },
@@ -144,7 +140,6 @@ async function measure(bench, { store, set, count, step, loader, python }) {
     // What the loaders find the store by; rows.py says the same to those that it starts.
     ...{ ...KEYS, AWS_EC2_METADATA_DISABLED: 'true' },
   }
-  const plan = PLANNED[loader] && planCold({ set, start: PLANNED[loader], stepSeconds, scratch, env })
   const before = await readSent()
   const ended = await runLoader(
     python,
@@ -160,7 +155,7 @@ async function measure(bench, { store, set, count, step, loader, python }) {
   if (ended.status !== 0)
     throw new Error(`${loader} of ${set} ended with ${ended.status}: ${ended.errors.slice(-3000)}`)
   const { first, epochs } = JSON.parse(ended.output.trim().split('\n').at(-1))
-  return { ...run, first, epochs, copies: sent / total, plan }
+  return { ...run, first, epochs, copies: sent / total }
 }
 
 async function runLoader(python, words, env) {
@@ -177,14 +172,4 @@ async function runLoader(python, words, env) {
   }
   const [output, errors] = await printed
   return { status, signal, output, errors }
-}
-
-/** When the first batch and the end of epoch 1 are to come, s, as `dsc feed plan --cold` says. */
-function planCold({ set, start, stepSeconds, scratch, env }) {
-  const cost = ['--fixed-ms', LINK.delayMs, '--bandwidth', `${LINK.bytesPerSecond / 1e6}MB/s`]
-  const how = ['--start', start, '--batch', BATCH, '--step-ms', Math.max(0.01, stepSeconds * 1000), ...cost]
-  const words = [env.DSC_BIN, 'feed', 'plan', set, '--cold', ...how, '--json'].map(String)
-  const printed = execFileSync(process.execPath, words, { cwd: scratch, encoding: 'utf8', env })
-  const { firstBatchMs, epochMs } = JSON.parse(printed)
-  return { first: firstBatchMs / 1000, epoch: epochMs === null ? null : epochMs / 1000 }
 }

@@ -1,8 +1,7 @@
 // Samples per second of loaders on one machine, in turn, each in a process of its own: PyTorch's, WebDataset, Streaming
-// and LitData beside dsc, on 8,000 × 100 KiB, 100,000 × 4 KiB and 6,000 JPEGs; and the laws of the feed's cache.
+// and LitData beside dsc, on 8,000 × 100 KiB, 100,000 × 4 KiB and 6,000 JPEGs.
 // --part: the data divided by so much; --runs: whose mean is shown; --epochs: of each run at most, the first does not
 // count; --folder: where the data goes, and stays; below /dev/shm it is in memory for certain
-import { feedLaws } from './feed/laws.mjs'
 import { drawBars } from './harness/draw-bars.mjs'
 import { runPython } from './harness/processes.mjs'
 
@@ -29,6 +28,5 @@ export const benchmark = {
     const venv = bench.isSmoke ? 'scripts/python-venv.sh' : 'scripts/bench/feed/venv.sh'
     await runPython(bench, 'feed/compare_loaders.py', words, { venv, drawBars })
     if (bench.isSmoke) bench.leaveOut('jpeg', 'it needs Pillow')
-    bench.section('laws', feedLaws())
   },
 }

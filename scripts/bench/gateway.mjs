@@ -1,10 +1,8 @@
 // The gateway on ready copies beside versitygw and `rclone serve s3` over the same objects, with nginx's static files as
-// the limit: 10 KiB and 100 MiB objects, read by wrk and by s5cmd, each server in turn; and the first byte of an arriving
-// object beside asking the origin.
-// --seconds: of each run of wrk; --scale: fewer small objects, shorter large ones; --parts of small,large,arriving
+// the limit: 10 KiB and 100 MiB objects, read by wrk and by s5cmd, each server in turn.
+// --seconds: of each run of wrk; --scale: fewer small objects, shorter large ones; --parts of small,large
 
 import { readWithS5cmd, readWithWrk } from './gateway/clients.mjs'
-import { measureFirstBytes } from './gateway/first-byte.mjs'
 import { startServers } from './gateway/servers.mjs'
 import { findPrograms } from './harness/processes.mjs'
 import { count, formatBytes, median, ratio, table } from './harness/tables.mjs'
@@ -13,7 +11,7 @@ const MIB = 2 ** 20
 
 export const benchmark = {
   page: 'gateway.md',
-  options: { rounds: 5, seconds: 5, scale: 1, parts: 'small,large,arriving', servers: '' },
+  options: { rounds: 5, seconds: 5, scale: 1, parts: 'small,large', servers: '' },
   smoke: { rounds: 1, seconds: 1, scale: 0.01 },
   async run(bench) {
     const { scale, parts } = bench.given
@@ -26,9 +24,7 @@ export const benchmark = {
       },
       { name: 'large', objects: 8, bytes: Math.max(MIB, Math.round(100 * MIB * scale)), connections: 8 },
     ].filter(({ name }) => parts.split(',').includes(name))
-    if (sets.length > 0) await measureReady(bench, sets)
-    if (parts.split(',').includes('arriving'))
-      bench.section('arriving', firstByteTable(await measureFirstBytes(bench, bench.given)))
+    await measureReady(bench, sets)
   },
 }
 
@@ -91,23 +87,4 @@ function tableOf(runs) {
   const byClient = rows.toSorted((a, b) => Number(a[1] === 's5cmd') - Number(b[1] === 's5cmd'))
   const heads = ['server', 'client', 'objects/s', 'GB/s', '÷ versitygw', '÷ nginx', 'processor s/GB']
   return table(heads, byClient, { texts: 2 })
-}
-
-function firstByteTable(rounds) {
-  const labels = {
-    arriving: 'the gateway',
-    beside: 'the origin, while the same staging goes on',
-    idle: 'the origin, nothing else on the link',
-    first: 'the gateway, before it knew the dataset: listing and admission',
-  }
-  const of = (name, byte) => median(rounds.map((round) => round[name][byte]))
-  const rows = Object.entries(labels).map(([name, label]) => {
-    const cells = ['firstMs', 'lastMs'].flatMap((byte) => [
-      of(name, byte).toFixed(1),
-      ratio(of(name, byte), of('beside', byte)),
-    ])
-    return [label, ...cells]
-  })
-  const beside = '÷ the origin while staging'
-  return table(['asked', 'first byte, ms', beside, 'last byte, ms', beside], rows)
 }

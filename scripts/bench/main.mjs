@@ -11,8 +11,8 @@ import { compareShapes, readSections, writePage } from './harness/page-sections.
 import { parseWords, printHead } from './harness/read-options.mjs'
 
 const NAMES =
-  `start warm stage peers listing refresh growth agent-page history cluster swarm swarm-model swarm-record shares cold
-  gateway feed feed-stall sample-list formats exchange codec memory memory-models`.split(/\s+/)
+  `start warm stage peers listing refresh growth history cluster swarm swarm-model shares cold gateway feed
+  formats exchange codec memory memory-models`.split(/\s+/)
 const ROOT = join(import.meta.dirname, '../..')
 const { common, positionals, rest } = parseWords(process.argv.slice(2))
 const pages = common.pages ?? join(ROOT, 'docs/benchmarks')

@@ -12,12 +12,6 @@ const NAMES = {
   boto3: 'DataLoader over boto3',
 }
 const UNITS = { objects: 'objects of 100 KiB', shards: 'tar shards of 32 MiB' }
-/** Those that are judged; the others are judged by them. */
-const OWN = ['arriving', 'unproven', 'listed']
-
-/** The goals of dsc's own loaders; headers of shards come on top of the shards. */
-const GOALS = { firstSeconds: 1.5, timesSooner: 5, timesLimit: 1.1, copies: 1.01 }
-
 export function loaderTables(runs) {
   const heads = [
     'loader',
@@ -64,69 +58,6 @@ function summarize(runs) {
     })
     return { title: titleOf(of[0]), step, machine, limit: linkSeconds * Math.max(1, step), rows }
   })
-}
-
-/** What each row of dsc comes to, and whether that is enough. */
-export function goalsTable(runs) {
-  const heads = [
-    'dataset',
-    'step',
-    'loader',
-    'first batch',
-    'than staged first',
-    'epoch 1, × limit',
-    'copies',
-  ]
-  const rows = summarize(runs).flatMap((of) =>
-    of.rows
-      .filter(({ loader, unfinished }) => OWN.includes(loader) && unfinished === undefined)
-      .map((row) => [of.title, of.step, NAMES[row.loader], ...judge(row, of)]),
-  )
-  return table([...heads, "epoch 1, next loader's", "both, next loader's"], rows)
-}
-
-function judge({ first, epochs, copies }, { rows, limit }) {
-  const say = (figure, isMet) => (isMet ? figure : `**${figure}, missed**`)
-  const staged = rows.find(({ loader }) => loader === 'staged')
-  const others = rows.filter(({ loader }) => loader !== 'staged' && !OWN.includes(loader))
-  const ahead = (read) => {
-    if (others.length === 0) return '–'
-    const next = Math.min(...others.map((row) => (row.epochs ? read(row.epochs) : Number.POSITIVE_INFINITY)))
-    return Number.isFinite(next) ? say(`${ratio(next, read(epochs))} ×`, next > read(epochs)) : 'none ended'
-  }
-  return [
-    say(`${first.toFixed(2)} s`, first <= GOALS.firstSeconds),
-    staged
-      ? say(`${(staged.first / first).toFixed(1)} × sooner`, staged.first >= GOALS.timesSooner * first)
-      : '–',
-    say(ratio(epochs[0], limit), epochs[0] <= GOALS.timesLimit * limit),
-    say(copies.toFixed(3), copies <= GOALS.copies),
-    ahead(([one]) => one),
-    ahead(([one, two]) => one + two),
-  ]
-}
-
-/** What `dsc feed plan --cold` said before, beside what came. */
-export function planTable(runs) {
-  const heads = ['dataset', 'step', 'start', 'first batch, s: planned / came', 'epoch 1, s: planned / came']
-  const keyOf = ({ set, count, step, loader, machine }) => [set, count, step, loader, machine].join(' ')
-  const planned = groups(
-    runs.filter(({ plan }) => plan?.epoch),
-    keyOf,
-  )
-  const rows = planned.map((of) => {
-    const pair = (plan, run) => `${middle(of.map(plan)).toFixed(1)} / ${middle(of.map(run)).toFixed(1)}`
-    const first = pair(
-      ({ plan }) => plan.first,
-      (run) => run.first,
-    )
-    const epoch = pair(
-      ({ plan }) => plan.epoch,
-      (run) => run.epochs[0],
-    )
-    return [titleOf(of[0]), of[0].step, NAMES[of[0].loader], first, epoch]
-  })
-  return table(heads, rows)
 }
 
 export function nodesTable(runs) {

@@ -1,15 +1,11 @@
-// Plans on the simulated device, and how long they take to make.
-import { spawnSync } from 'node:child_process'
+// Plans on the simulated device.
 import { planMemory } from '../../../dist/memory/plan/plan-memory.js'
 import { simulatePlan } from '../../../dist/memory/plan/simulate-plan.js'
-import { findLifetimes, sumLiveBytes } from '../../../dist/memory/step/lifetimes.js'
-import { layOutTimeline } from '../../../dist/memory/step/timeline.js'
-import { planWays } from '../../../dist/memory/ways/choose-ways.js'
 import { offloadAll } from '../../../dist/memory/ways/offload-all.js'
 import { sumPersistentBytes } from '../../../dist/testing/persistent-bytes.js'
 import { gpt, resnet50, unet } from '../../../dist/testing/synthetic-networks.js'
 import { buildProfile, SYNTHETIC_DEVICE } from '../../../dist/testing/synthetic-profile.js'
-import { median, table } from '../harness/tables.mjs'
+import { table } from '../harness/tables.mjs'
 
 const WIDE = { batch: 8, context: 1024, width: 1024, vocabulary: 50257 }
 const NETWORKS = {
@@ -21,10 +17,8 @@ const SHARES = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
 const RATIOS = [0.5, 1, 1.5, 2, 3]
 const ROOMY = { capacityBytes: Number.MAX_SAFE_INTEGER, isEager: true }
 
-if (process.argv[2] === '--plan') process.stdout.write(JSON.stringify(timePlans(JSON.parse(process.argv[3]))))
-
 /** What a profile takes at any rate, and its activations beside it. */
-export function sizeUp(profile) {
+function sizeUp(profile) {
   const fixed = sumPersistentBytes(profile)
   const { predicted } = planOf(profile, Number.MAX_SAFE_INTEGER).plan
   return { fixed, natural: predicted.unplannedPeakBytes - fixed, baseMs: predicted.baseMs }
@@ -69,49 +63,6 @@ export function planQuality({ isShort }) {
   return [lines.flat(), `${plans} plans; promises broken on the simulated device: ${broken}.`]
 }
 
-/** Time of plans that only move, and of those that recompute, too: the first call of a fresh process, and later ones. */
-export function plannerTime({ isShort }) {
-  const shares = [0.9, 0.5, 0.3]
-  const heads = ['', ', again'].flatMap((way) => shares.map((share) => `${100 * share} %${way}`))
-  const rows = (isShort ? [24] : [24, 263]).flatMap((blocks) =>
-    (isShort ? [1] : [0.5, 1, 2, 3, 8]).map((copyRatio) => {
-      let tensors = 0
-      const cells = [false, true].flatMap((isAgain) =>
-        shares.map((share) => {
-          const job = JSON.stringify({ blocks, copyRatio, share, isAgain, times: isShort ? 2 : 8 })
-          const child = spawnSync(process.execPath, [import.meta.filename, '--plan', job], {
-            encoding: 'utf8',
-          })
-          if (child.status !== 0) throw new Error(`planning ended with ${child.status}: ${child.stderr}`)
-          const { count, firstMs, nextMs } = JSON.parse(child.stdout)
-          tensors = count
-          return `${firstMs.toFixed(0)} / ${nextMs.toFixed(0)} ms`
-        }),
-      )
-      return [tensors, copyRatio, ...cells]
-    }),
-  )
-  return table(['tensors', 'x', ...heads], rows, { texts: 0 })
-}
-
-function timePlans({ blocks, copyRatio, share, isAgain, times }) {
-  const nodes = gpt({ ...WIDE, blocks })
-  const profile = buildProfile('GPT', nodes, { ...SYNTHETIC_DEVICE, copyRatio })
-  const fixed = sumPersistentBytes(profile)
-  // The peak without a plan, found without planning: the first call below must be the process's first.
-  const timeline = layOutTimeline(profile)
-  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
-  const natural = Math.max(...sumLiveBytes(lifetimes, timeline.events.length, 0)) - fixed
-  const plan = isAgain ? planWays : planMemory
-  const [firstMs, ...nextMs] = Array.from({ length: times }, () => {
-    const before = process.cpuUsage()
-    plan(profile, { budgetBytes: Math.floor(fixed + share * natural), profileHash: 'bench' })
-    const { user, system } = process.cpuUsage(before)
-    return (user + system) / 1000
-  })
-  return { count: profile.tensors.length, firstMs, nextMs: median(nextMs) }
-}
-
-export function percent(share) {
+function percent(share) {
   return `${(100 * share).toFixed(1)} %`
 }

@@ -51,8 +51,7 @@ const ENOUGH = 8 * MIB
 const far: Row = { name: 'far', memory: ENOUGH, k: 16, fixedMs: 60, bytesPerMs: 1e6 }
 const slow: Row = { name: 'slow', memory: ENOUGH, fixedMs: 5, bytesPerMs: 4000 }
 
-// Expected from the numbers alone (scripts/bench/feed-stall.mjs compares with runs). Steps without reads, because all
-// was kept, take no longer.
+// Expected from the numbers alone. Steps without reads, because all was kept, take no longer.
 for (const { row, readMs, cause } of [
   { row: { ...slow, name: 'a node faster than training', bytesPerMs: 1e6 }, readMs: STEP_MS, cause: 'none' },
   { row: { ...slow, name: 'a node with a quarter of the rate' }, readMs: 80, cause: 'rate' },
