@@ -1,3 +1,5 @@
+import { isDscError } from '../failure/dsc-error.js'
+import type { Headers } from '../http/answer-listener.js'
 import type { ObjectFacts } from '../proof/object-facts.js'
 import { type AnswerDialect, AnswerHandler } from './answer-handler.js'
 import type { Fetcher, FetchRequest, InspectRequest } from './source.js'
@@ -9,7 +11,12 @@ export const UNTOLD = 'untold-'
 /** The properties of one kind of web source. */
 interface WebProtocol {
   /** The URL of an object, and its name in messages. */
-  locate(object: Pick<FetchRequest, 'key' | 'versionId'>): { readonly url: string; readonly what: string }
+  locate(object: Pick<FetchRequest, 'key' | 'versionId'>): {
+    readonly url: string
+    readonly what: string
+    /** Its URL where `url` is not found: the source may name one file or the folder of such a file. */
+    readonly otherwise?: string | undefined
+  }
   readonly dialect: Omit<AnswerDialect, 'readFacts'>
   /** Whether the servers are known to support ranges; else a range is tested first. */
   readonly hasRanges: boolean
@@ -25,6 +32,8 @@ export class WebFetcher implements Fetcher {
   readonly #ignoresRanges = new Map<string, boolean>()
   /** Servers seen to send strong etags: only these may go into `If-Range` (RFC 9110, 13.1.5). */
   readonly #strong = new Set<string>()
+  /** Whether the source names one file. */
+  #isSingle = false
 
   constructor(protocol: WebProtocol, options: WebClientOptions) {
     this.#protocol = protocol
@@ -55,12 +64,22 @@ export class WebFetcher implements Fetcher {
     return ignoresRanges
   }
 
-  #get(request: FetchRequest) {
-    const { url, what } = this.#protocol.locate(request)
-    return this.#client.follow(url, (hop) => this.#ask(hop, request, what))
+  async #get(request: FetchRequest): Promise<Headers> {
+    const { url, what, otherwise } = this.#protocol.locate(request)
+    const get = (from: string) => this.#client.follow(from, (hop) => this.#ask(hop, request, what))
+    if (otherwise === undefined) return get(url)
+    if (this.#isSingle) return get(otherwise)
+    try {
+      return await get(url)
+    } catch (error) {
+      if (!isDscError(error, 'SOURCE_NOT_FOUND')) throw error
+    }
+    const answer = await get(otherwise)
+    this.#isSingle = true
+    return answer
   }
 
-  #ask(hop: Hop, request: FetchRequest, what: string): Promise<Readonly<Record<string, string>>> {
+  #ask(hop: Hop, request: FetchRequest, what: string): Promise<Headers> {
     const { hasEtags, dialect } = this.#protocol
     const { offset, length, sizeBytes, stallTimeoutMs } = request
     const isWhole = offset === 0 && length === sizeBytes
@@ -86,7 +105,7 @@ export class WebFetcher implements Fetcher {
             findRedirect(what, answer.status, answer.headers) ?? dialect.describeAnswer(answer),
         },
       }
-      const onEnd = (answer: Readonly<Record<string, string>>) => {
+      const onEnd = (answer: Headers) => {
         if (answer.etag?.startsWith('"')) this.#strong.add(hop.origin)
         resolve(answer)
       }

@@ -31,10 +31,13 @@ export function createHubFetcher(
   connections: number,
 ): WebFetcher {
   const dialect = speakHub(`${endpoint}${pagePath(url)}`)
-  const locate = ({ key, versionId }: { readonly key: string; readonly versionId: string | null }) => ({
-    url: `${endpoint}${filePath(url, versionId ?? url.revision, url.folder + key)}`,
-    what: `hf:/${pagePath(url)}/${url.folder}${key}`,
-  })
+  const locate = ({ key, versionId }: { readonly key: string; readonly versionId: string | null }) => {
+    const urlOf = (path: string) => `${endpoint}${filePath(url, versionId ?? url.revision, path)}`
+    const what = `hf:/${pagePath(url)}/${url.folder}${key}`
+    const single = url.folder.slice(0, -1)
+    const mayBeSingle = `/${single}`.endsWith(`/${key}`)
+    return { url: urlOf(url.folder + key), what, otherwise: mayBeSingle ? urlOf(single) : undefined }
+  }
   // Mirrors may ignore ranges: then an object comes in one piece instead of once for each part.
   const hasRanges = endpoint === DEFAULT_ENDPOINT
   // The etags of large files come from the server that stores them, not from the hub.

@@ -232,6 +232,24 @@ describe('a hub', () => {
     assert.ok(askedAt[1]! - askedAt[0]! >= 1000)
   })
 
+  for (const { source, key } of [
+    { source: 'hf://org/files/w.safetensors', key: 'w.safetensors' },
+    { source: 'hf://org/files/sub/same', key: 'same' },
+    { source: 'hf://org/files/same', key: 'same' },
+  ])
+    test(`one file is a source, or the folder of a file of its name: ${source}`, async () => {
+      const bodies = { 'w.safetensors': 'weights', 'sub/same': 'below', 'same/same': 'inside' }
+      hub.commit('models/org/files', { ...bodies, ...manyFiles(120) })
+      const found = await list(open(hub, source))
+      assert.deepEqual(
+        found.map((object) => object.key),
+        [key],
+      )
+      const [, file = ''] = source.split('/files/')
+      const bodyOf: Readonly<Record<string, string>> = { ...bodies, same: 'inside' }
+      assert.equal(await readAll(open(hub, source)), bodyOf[file])
+    })
+
   test('sends the token to a private repository, and none where it is to be anonymous', async () => {
     hub.commit('models/org/private', { 'a.txt': 'x' })
     hub.protect('models/org/private', { token: 'hush' })

@@ -48,6 +48,11 @@ export async function* listRepository(
   const { sha, lastModified, siblings } = readJson(about.body, what) as Readonly<Record<string, unknown>>
   if (typeof sha !== 'string' || !SHA1.test(sha)) throw notAHub(what, 'no commit in its answer')
   const place = { ...url, what, commit: sha, modifiedAtMs: Date.parse(String(lastModified)) || 0 }
+  const file = url.folder.replace(/\/$/, '')
+  if (namedFiles(siblings, file).has(file)) {
+    yield [await findFile(client, { base, file, place }, { ...question, endpoint })]
+    return
+  }
   const unlisted = namedFiles(siblings, url.folder)
   const tree = new TreeFolders()
   for (let folder: string | undefined = url.folder.replace(/\/$/, ''); folder !== undefined; ) {
@@ -73,6 +78,25 @@ export async function* listRepository(
       what,
       `${formatCount(unlisted.size, 'file')} fewer than it names, one of them ${missing}`,
     )
+}
+
+/** The file that the source names instead of a folder. */
+async function findFile(
+  client: WebClient,
+  { base, file, place }: { readonly base: string; readonly file: string; readonly place: Place },
+  question: Parameters<typeof readPages>[2],
+): Promise<ListedObject> {
+  const slash = file.lastIndexOf('/')
+  const folder = slash === -1 ? '' : `/${encodeURIComponent(file.slice(0, slash))}`
+  for await (const entries of readPages(
+    client,
+    `${base}/tree/${place.commit}${folder}?expand=false`,
+    question,
+  )) {
+    const entry = entries.find(({ type, path }) => type === 'file' && path === file)
+    if (entry) return describe(entry, { ...place, folder: file.slice(0, slash + 1) })
+  }
+  throw incomplete(place.what, `no file ${file}`)
 }
 
 /** Requests a listing page by page. */
@@ -116,15 +140,14 @@ function namedFiles(siblings: unknown, folder: string): Set<string> {
   return new Set(paths.filter((path) => typeof path === 'string' && path.startsWith(folder)) as string[])
 }
 
-function describe(
-  entry: TreeEntry,
-  place: {
-    readonly folder: string
-    readonly what: string
-    readonly commit: string
-    readonly modifiedAtMs: number
-  },
-): ListedObject {
+interface Place {
+  readonly folder: string
+  readonly what: string
+  readonly commit: string
+  readonly modifiedAtMs: number
+}
+
+function describe(entry: TreeEntry, place: Place): ListedObject {
   const { path, lfs, oid } = entry
   const sizeBytes = lfs?.size ?? entry.size
   const isFile = typeof path === 'string' && path.startsWith(place.folder) && Number.isSafeInteger(sizeBytes)
