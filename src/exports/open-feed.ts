@@ -125,7 +125,7 @@ async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
     layout: options.layout ?? 'full',
     fallback: options.fallback,
     split: options.split,
-    extensions: options.only,
+    only: options.only,
     columns: options.columns,
     start: options.start,
     format: options.as,

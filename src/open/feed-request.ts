@@ -17,7 +17,7 @@ export interface FeedRequest {
   /** The folder of each dataset that holds its samples. */
   readonly split: string | undefined
   /** Extensions of the files that are samples, without dots; undefined: all files. */
-  readonly extensions: readonly string[] | undefined
+  readonly only: readonly string[] | undefined
   /** Columns of rows to feed, in this order; undefined: all. */
   readonly columns?: readonly string[] | undefined
   /** Whether to feed a missing dataset during its download, or only afterwards. Default 'arriving'. */

@@ -151,14 +151,14 @@ async function findAgents(
   { stamp, signal }: { readonly stamp: string; readonly signal: AbortSignal },
 ): Promise<Agents> {
   const config = await context.config()
-  const { split, extensions } = request
+  const { split, only } = request
   const format = request.format ?? preparing.dataset.format
   const access = isAlone(config) ? undefined : await readAgentAccess(config)
   const ask = async (): Promise<ListedSamples | 'listing' | undefined> => {
     let isListing = false
     const holders = access === undefined ? [] : await findHolders(preparing.cache, copy)
     for (const holder of holders) {
-      const asked = { stamp, filter: { split, extensions, format }, access: access!, signal }
+      const asked = { stamp, filter: { split, only, format }, access: access!, signal }
       const told = await fetchKeptSamples(holder, asked)
       const listed = told === 'listing' ? undefined : openFitting(told, shards)
       if (listed) return listed

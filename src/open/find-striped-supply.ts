@@ -25,7 +25,7 @@ interface Found {
 export interface StripedTarget {
   readonly target: string
   readonly split: string | undefined
-  readonly extensions: readonly string[] | undefined
+  readonly only: readonly string[] | undefined
   /** The content of the files; undefined: as the dataset declares. */
   readonly format: FormatName | undefined
   /** Where tables of samples are kept between runs. */
@@ -38,7 +38,7 @@ export interface StripedTarget {
  */
 export async function findStripedSupply(
   context: Surroundings,
-  { target, split, extensions, format, cacheFolder }: StripedTarget,
+  { target, split, only, format, cacheFolder }: StripedTarget,
 ): Promise<{ readonly supply: SampleSupply; release(): Promise<void> } | undefined> {
   const found = await findStripes(context, target)
   if (!found) return undefined
@@ -58,7 +58,7 @@ export async function findStripedSupply(
       version: layout.version,
       holders,
       replicas,
-      filter: { split, extensions, format: format ?? dataset.format },
+      filter: { split, only, format: format ?? dataset.format },
       access,
       cacheFolder,
       onProgress: (listed) =>

@@ -143,7 +143,7 @@ interface Coming {
 }
 
 /** The contents of a download; undefined if the listing does not show them. */
-function readComing(copy: Copy, { target, split, extensions, format }: FeedRequest): Coming | undefined {
+function readComing(copy: Copy, { target, split, only, format }: FeedRequest): Coming | undefined {
   const manifest = Manifest.findPublished(copy.directory)
   if (!manifest) return undefined
   try {
@@ -158,7 +158,7 @@ function readComing(copy: Copy, { target, split, extensions, format }: FeedReque
       if (state === 'present') present.add(key)
     }
     if (split !== undefined && files.length === 0) return undefined // told apart by names, once all are here
-    const listed = listSamples(files, { folder: target!, extensions, format })
+    const listed = listSamples(files, { folder: target!, only, format })
     if (listed.kind === 'rows') return undefined
     const keyOf = (file: number) =>
       prefix + (listed.kind === 'files' ? listed.table.fileName(file) : toText(listed.shards[file]!.path))

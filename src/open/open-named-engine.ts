@@ -60,10 +60,10 @@ async function findSupply(
   request: FeedRequest,
   reading: RowsReading,
 ): Promise<LeasedSupply> {
-  const { target, mix, from, split, extensions, cacheFolder } = request
+  const { target, mix, from, split, only, cacheFolder } = request
   const { indexFolder } = await import('./index-folder.js')
   const { format, dialect, onDamage, columns } = request
-  const asked = { cacheFolder, extensions, format, dialect, onDamage, columns }
+  const asked = { cacheFolder, only, format, dialect, onDamage, columns }
   const index: Index = (folder, copy, read, named) =>
     indexFolder(context, folder, { ...asked, split: named, reading: read, copy })
   if (from) return findNodes(context, { ...request, from }, index)
@@ -77,7 +77,7 @@ async function findSupply(
       hint: 'dsc feed serve --help',
     })
   const { findStripedSupply } = await import('./find-striped-supply.js')
-  const striped = await findStripedSupply(context, { target, split, extensions, format, cacheFolder })
+  const striped = await findStripedSupply(context, { target, split, only, format, cacheFolder })
   return (
     striped ??
     leaseFolder(context, { ...request, target }, (folder, copy, _, named) =>

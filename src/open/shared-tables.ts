@@ -49,7 +49,7 @@ async function askAgents(
   const config = await context.config()
   if (isAlone(config)) return undefined
   const access = await readAgentAccess(config)
-  const filter = { split: undefined, extensions: undefined, format: undefined }
+  const filter = { split: undefined, only: undefined, format: undefined }
   for (const { url } of await findHolders(cache, copy)) {
     // Without a copy's id, the agent does not start to make a list: the files are here, too.
     const holder = { url, copyId: undefined }

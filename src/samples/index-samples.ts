@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import picomatch from 'picomatch'
 import { DscError } from '../failure/dsc-error.js'
 import { formatCount } from '../model/format-count.js'
 import type { FormatName } from '../model/sample-formats.js'
 import { isRefused } from '../platform/disk-failure.js'
-import { type BytePath, fromText, toText } from './byte-path.js'
+import { fromText, toText } from './byte-path.js'
 import { readCardSplit } from './card-splits.js'
 import type { FormatIndexOptions, SharedIndex } from './formats/format.js'
 import { FORMATS, RECOGNITIONS } from './formats/formats.js'
@@ -16,6 +15,7 @@ import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from
 import { filesOfSplit, findNamedSplits } from './plan/split-files.js'
 import type { RowGroups } from './rows/row-groups.js'
 import { openSampleTable, type SampleTable } from './sample-table.js'
+import { matchGlob, matchWanted } from './wanted-files.js'
 
 /** Samples on a local disk: a directory tree of files that are samples or hold them. */
 export interface SampleFolder {
@@ -41,8 +41,8 @@ export interface SharedTables {
 export interface IndexOptions {
   /** Folder that keeps tables between runs; undefined: none are kept. */
   readonly cacheFolder: string | undefined
-  /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
-  readonly extensions?: readonly string[] | undefined
+  /** Only files with one of these extensions (without the dot), or that match a glob, are samples. Default: all. */
+  readonly only?: readonly string[] | undefined
   /** Only files of this split, by their names or by the card; undefined: all. */
   readonly split?: string | undefined
   /** How samples lie in the files. Default: the format of most bytes of the folder. */
@@ -161,14 +161,6 @@ function findRoot(folder: string): string {
   }
 }
 
-/** Compiles globs on the paths of files, which are bytes. */
-function matchGlobs(globs: readonly string[]): (path: BytePath) => boolean {
-  const matchers = globs.map((glob) =>
-    picomatch(glob.replace(/^\.\//, ''), { dot: true, nonegate: true, basename: !glob.includes('/') }),
-  )
-  return (path) => matchers.some((isMatch) => isMatch(toText(path)))
-}
-
 /** The files of a split: as the card of the dataset says, or as their names do. Throws COPY_NOT_FOUND without any. */
 function ofSplit(
   folder: string,
@@ -177,9 +169,9 @@ function ofSplit(
 ): readonly ListedFile[] {
   if (split === undefined) return files
   const globs = readCardSplit(folder, split)
-  const isOne = globs && matchGlobs(globs)
-  const found = isOne
-    ? files.filter(({ path }) => isOne(path))
+  const matchers = globs?.map(matchGlob)
+  const found = matchers
+    ? files.filter(({ path }) => matchers.some((isMatch) => isMatch(toText(path))))
     : filesOfSplit(files, ({ path }) => toText(path), split)
   if (found.length > 0) return found
   throw new DscError(
@@ -207,16 +199,15 @@ const FORMAT_FILES: Readonly<Record<FormatName, string>> = {
 export function chooseFiles<File extends FolderFile>(
   folder: string,
   files: readonly File[],
-  { extensions, format }: Pick<IndexOptions, 'extensions' | 'format'>,
+  { only, format }: Pick<IndexOptions, 'only' | 'format'>,
 ): SampleFiles<File> {
-  const rules = extensions?.map((each) => (/[*?[{/]/.test(each) ? matchGlobs([each]) : `.${each}`))
-  const isWanted = ({ path }: File) =>
-    !rules || rules.some((rule) => (typeof rule === 'string' ? path.endsWith(rule) : rule(path)))
-  const chosen = planSampleFiles(files.filter(isWanted), { formats: RECOGNITIONS, format, folder })
+  const isWanted = only && matchWanted(only)
+  const wanted = isWanted ? files.filter(({ path }) => isWanted(toText(path))) : files
+  const chosen = planSampleFiles(wanted, { formats: RECOGNITIONS, format, folder })
   if (chosen.files.length > 0) return chosen
-  if (extensions)
-    throw new DscError('SOURCE_EMPTY', `${folder} holds no files of ${extensions.join(' or ')}`, {
-      hint: 'other extensions in --only, or none for all files',
+  if (only)
+    throw new DscError('SOURCE_EMPTY', `${folder} holds no files of ${only.join(' or ')}`, {
+      hint: 'choose other files with --only, or leave it out for all',
     })
   if (format !== undefined && files.length > 0) {
     const { title } = RECOGNITIONS[format]

@@ -34,7 +34,7 @@ export function listSamples(
   options: {
     /** For messages. */
     readonly folder: string
-    readonly extensions: readonly string[] | undefined
+    readonly only: readonly string[] | undefined
     readonly format: FormatName | undefined
   },
 ): ListedFiles {

@@ -62,10 +62,10 @@ export async function fetchKeptSamples(
 }
 
 /** The query of `/v1/copies/<id>/samples`. */
-export function formatSampleQuery({ split, extensions, format }: SampleFilter): string {
+export function formatSampleQuery({ split, only, format }: SampleFilter): string {
   const query = new URLSearchParams()
   if (split !== undefined) query.set('split', split)
-  if (extensions) query.set('only', extensions.join(','))
+  if (only) query.set('only', only.join(','))
   if (format) query.set('as', format)
   return query.toString()
 }

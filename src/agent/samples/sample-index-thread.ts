@@ -7,7 +7,7 @@ import { indexSamples } from '../../samples/index-samples.js'
 export interface SampleIndexData {
   readonly folder: string
   readonly cacheFolder: string | undefined
-  readonly extensions: readonly string[] | undefined
+  readonly only: readonly string[] | undefined
   readonly format: FormatName | undefined
 }
 

@@ -51,7 +51,7 @@ test('samples are listed in a bounded number of threads, and all lists are made 
   const countThreads = () => readdirSync('/proc/self/task').length
   const before = countThreads()
   const filters = Array.from({ length: 16 }, (_, index) => {
-    return { split: undefined, extensions: [`e${index}`], format: undefined }
+    return { split: undefined, only: [`e${index}`], format: undefined }
   })
   const answers = filters.map((filter) => servers.index(root, filter))
   assert.deepEqual(new Set(answers), new Set(['indexing']))

@@ -15,7 +15,7 @@ const MAX_INDEXING = 4
 /** Which files of a copy are samples. */
 export interface SampleFilter {
   readonly split: string | undefined
-  readonly extensions: readonly string[] | undefined
+  readonly only: readonly string[] | undefined
   /** The content of the files; undefined: the format of most bytes. */
   readonly format: FormatName | undefined
 }
@@ -76,14 +76,14 @@ export function openSampleServers(options: {
   const timer = setInterval(() => void sweep(), SWEEP_MS)
   timer.unref()
   return {
-    index(path, { split, extensions, format }) {
+    index(path, { split, only, format }) {
       const folder = join(path, split ?? '')
-      const key = JSON.stringify([folder, extensions, format])
+      const key = JSON.stringify([folder, only, format])
       let index = indexes.get(key)
       if (index === undefined) {
         const running = [...indexes.values()].filter(({ doneAtMs }) => doneAtMs === undefined)
         if (running.length >= MAX_INDEXING) return 'indexing' // a later request starts it
-        index = startIndex({ folder, cacheFolder, extensions, format })
+        index = startIndex({ folder, cacheFolder, only, format })
         indexes.set(key, index)
       }
       if (index.doneAtMs === undefined) return 'indexing'

@@ -10,6 +10,7 @@ import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
 import { RECOGNITIONS } from '../../samples/formats/formats.js'
 import { type FolderFile, planSampleFiles } from '../../samples/plan/sample-files.js'
 import { openSampleTable } from '../../samples/sample-table.js'
+import { matchWanted, parseWanted } from '../../samples/wanted-files.js'
 import type { RouteCall } from '../server/agent-server.js'
 import type { SampleFilter, SampleServers } from './sample-servers.js'
 
@@ -31,8 +32,11 @@ export async function answerSampleTable(
 ): Promise<void> {
   const copy = await findReady(cache, parameters[0]!)
   const only = query.get('only')
-  const extensions = only === null ? undefined : only.split(',')
-  const filter = { split: readSplit(query), extensions, format: readFormat(query) }
+  const filter = {
+    split: readSplit(query),
+    only: only === null ? undefined : parseWanted(only),
+    format: readFormat(query),
+  }
   const answer = samples.index(copy.path, filter)
   if (answer === 'indexing') {
     response.writeHead(202, { 'retry-after': '1' }).end()
@@ -66,14 +70,16 @@ export async function answerServeSamples(
 
 /** Throws COPY_DAMAGED if files of the copy are missing from the table: the order of samples would silently change. */
 function requireAll(copy: Copy, table: Uint8Array | null, filter: SampleFilter): void {
-  const { split, extensions, format } = filter
+  const { split, only, format } = filter
+  const isWanted = only && matchWanted(only)
   const prefix = split === undefined ? '' : `${split.replace(/\/+$/, '')}/`
   const manifest = Manifest.openPublished(copy.directory)
   const files: FolderFile[] = []
   try {
     for (const { key, sizeBytes } of manifest.entries('present')) {
-      const isSample = !extensions || extensions.some((each) => key.endsWith(`.${each}`))
-      if (isSample && key.startsWith(prefix)) files.push({ path: key.slice(prefix.length), size: sizeBytes })
+      if (!key.startsWith(prefix)) continue
+      const path = key.slice(prefix.length)
+      if (!isWanted || isWanted(path)) files.push({ path, size: sizeBytes })
     }
   } finally {
     manifest.close()

@@ -94,7 +94,7 @@ async function findTable(
     index,
     holders.length,
     filter.split ?? null,
-    filter.extensions ?? null,
+    filter.only ?? null,
     filter.format ?? null,
   ])
   const kept = join(options.cacheFolder, `${createHash('sha256').update(key).digest('hex')}.stripe`)

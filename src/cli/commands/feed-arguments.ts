@@ -71,11 +71,6 @@ function isWritable(folder: string): boolean {
   }
 }
 
-/** Parses `png,.jpg` into extensions without dots. */
-export function parseExtensions(text: string): readonly string[] {
-  return text.split(',').map((each) => each.trim().replace(/^\./, ''))
-}
-
 /** Parses `image,label` into names. */
 export function parseNames(text: string): readonly string[] {
   return text

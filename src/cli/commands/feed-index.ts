@@ -7,9 +7,10 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import type { SampleEncoding } from '../../samples/sample-encoding.js'
 import type { SampleTable } from '../../samples/sample-table.js'
+import { parseWanted } from '../../samples/wanted-files.js'
 import type { FeedIndexAnswer } from '../answers/feed-answers.js'
 import type { CliContext } from '../context.js'
-import { parseExtensions, parseNames } from './feed-arguments.js'
+import { parseNames } from './feed-arguments.js'
 
 interface IndexCommandOptions {
   readonly split?: string
@@ -26,7 +27,7 @@ export function feedIndexCommand(context: CliContext): Command {
     .description('list the samples of a dataset')
     .argument('<dataset>', 'a dataset or a folder')
     .option('--split <folder>', 'folder of the dataset, for example train')
-    .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
+    .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)
     .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(
@@ -46,7 +47,7 @@ export function feedIndexCommand(context: CliContext): Command {
         indexFolder(context, folder, {
           split,
           isRefreshed: options.refresh ?? false,
-          extensions: options.only,
+          only: options.only,
           format: options.as,
           columns: options.columns,
           onDamage: options.onError,

@@ -21,7 +21,7 @@ import type { CliContext } from '../context.js'
 interface ColdPlanRequest {
   readonly target: string
   readonly split: string | undefined
-  readonly extensions: readonly string[] | undefined
+  readonly only: readonly string[] | undefined
   readonly format: FormatName | undefined
   readonly start: FeedStart
   readonly globalBatch: number
@@ -82,11 +82,11 @@ export async function showColdPlan(
 
 async function planSupply(
   context: CliContext,
-  { target, split, extensions, start, ...request }: ColdPlanRequest,
+  { target, split, only, start, ...request }: ColdPlanRequest,
   { dataset, version, files }: Awaited<ReturnType<typeof listSource>>,
 ): Promise<PlannedSupply> {
   const format = request.format ?? dataset.format
-  const listed = listSamples(files, { folder: target, extensions, format })
+  const listed = listSamples(files, { folder: target, only, format })
   const copy = { kind: 'copy' } as const
   const isCounted = true
   if (listed.kind === 'rows')

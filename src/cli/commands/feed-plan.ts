@@ -18,10 +18,11 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openReadyFolder } from '../../open/open-dataset-folder.js'
 import { formatsOf } from '../../samples/sample-encoding.js'
 import type { SampleTable } from '../../samples/sample-table.js'
+import { parseWanted } from '../../samples/wanted-files.js'
 import type { FeedPlanAnswer } from '../answers/feed-answers.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { parseExtensions, parseK, parseMemory, parseNames } from './feed-arguments.js'
+import { parseK, parseMemory, parseNames } from './feed-arguments.js'
 import { showColdPlan } from './feed-plan-cold.js'
 import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
 
@@ -46,7 +47,7 @@ export function feedPlanCommand(context: CliContext): Command {
     .description('predict memory, requests and waiting')
     .argument('<dataset>', 'a dataset or a folder')
     .option('--split <folder>', 'folder of the dataset, for example train')
-    .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
+    .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)
     .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .option('--batch <n>', 'samples in a batch of a rank', argument(parseCount), 64)
@@ -68,8 +69,8 @@ export function feedPlanCommand(context: CliContext): Command {
       const { batch, ranks, rate } = options
       const stepMs = rate === undefined ? options.stepMs : (1000 * batch * ranks) / rate
       if (options.cold) {
-        const { split, only: extensions, as: format, start } = options
-        const how = { split, extensions, format, start, globalBatch: batch * ranks, stepMs, cost }
+        const { split, only, as: format, start } = options
+        const how = { split, only, format, start, globalBatch: batch * ranks, stepMs, cost }
         const coming = await showColdPlan(context, { target, ...how })
         if (coming !== undefined) noteEmptyEpoch(context, { samples: coming, batch, ranks })
         return
@@ -79,7 +80,7 @@ export function feedPlanCommand(context: CliContext): Command {
         indexFolder(context, dataset.folder, {
           split: dataset.split,
           isRefreshed: options.refresh ?? false,
-          extensions: options.only,
+          only: options.only,
           format: options.as,
           columns: options.columns,
           reading: { kind: 'either' },

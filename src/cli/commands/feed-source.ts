@@ -8,12 +8,12 @@ import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
 import { openNamedEngine } from '../../open/open-named-engine.js'
 import { samplesCacheFolder } from '../../open/samples-folder.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../samples/plan/sample-placement.js'
+import { parseWanted } from '../../samples/wanted-files.js'
 import { argument } from '../arguments/parse-argument.js'
 import { parseDialect } from '../arguments/parse-dialect.js'
 import type { CliContext } from '../context.js'
 import {
   parseAddresses,
-  parseExtensions,
   parseK,
   parseMemory,
   parseMix,
@@ -53,7 +53,7 @@ export function withFeedOptions(command: Command): Command {
   return command
     .argument('[dataset]', 'a dataset or a folder')
     .option('--split <folder>', 'folder of the dataset, for example train')
-    .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
+    .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)
     .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .option('--dialect <json>', 'how CSV is written (default: found in each file)', argument(parseDialect))
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
@@ -104,7 +104,7 @@ export function openEngineFor(
       layout,
       fallback,
       mix,
-      extensions: options.only,
+      only: options.only,
       columns: options.columns,
       start: options.start,
       format: options.as,

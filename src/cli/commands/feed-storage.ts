@@ -9,11 +9,12 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import { type JoinedSamples, openJoined, type ReadingOptions } from '../../open/open-joined.js'
 import { readOwnCertificate } from '../../open/storage-tls.js'
+import { parseWanted } from '../../samples/wanted-files.js'
 import type { FeedStorageAnswer } from '../answers/feed-answers.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { parseExtensions, parseNames } from './feed-arguments.js'
+import { parseNames } from './feed-arguments.js'
 import { untilAborted } from './feed-source.js'
 
 interface StorageOptions {
@@ -32,7 +33,7 @@ export function feedStorageCommand(context: CliContext): Command {
     .description('serve samples to feeds on other machines')
     .argument('<datasets...>', 'datasets or folders; several for --mix')
     .option('--split <folder>', 'folder of the dataset')
-    .option('--only <extensions>', 'only files with these extensions, for example png,jpg', parseExtensions)
+    .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)
     .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .addOption(
@@ -56,7 +57,7 @@ export function feedStorageCommand(context: CliContext): Command {
       const tls = options.tls && (await readOwnCertificate(context))
       const index = (path: string, copy?: Copy) =>
         indexFolder(context, path, {
-          extensions: options.only,
+          only: options.only,
           format: options.as,
           columns: options.columns,
           copy,

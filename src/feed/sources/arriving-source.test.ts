@@ -43,7 +43,7 @@ function openSource(t: TestContext) {
   const root = join(makeTestFolder(t), 'samples')
   writeSamples(root, COUNT, lengthOf)
   const files = readdirSync(root).map((path) => ({ path, size: readFileSync(join(root, path)).length }))
-  const listed = listSamples(files, { folder: root, extensions: undefined, format: undefined })
+  const listed = listSamples(files, { folder: root, only: undefined, format: undefined })
   assert.ok(listed.kind === 'files')
   const { table } = listed
   const arena = openArenaFile('/dev/shm', 2 ** 20)

@@ -27,7 +27,7 @@ class FeedDataset(IterableDataset[Any]):
         mix: instead of `target`: {"web": 1, "code": 2.5} visits each sample of `web` once an epoch and those of `code`
             two or three times; 0.1 visits a tenth of them, another tenth in the next epoch.
         split: the split of a dataset that has several.
-        only: extensions of the files that are samples, such as 'png,jpg'; default: all files.
+        only: the files that are samples, such as 'png,jpg' or 'data/*.csv'; default: all.
         columns: of rows of Parquet files, such as ['image', 'label'], which are all that is unpacked; default: all.
         as_: 'files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet', 'mds' or 'litdata': how samples lie in
             files, whatever those look like; {'csv': {'delimiter': ';', 'quote': 'none', 'header': False}} says how CSV
