@@ -6,15 +6,19 @@ import { z } from 'zod'
 const LARGEST_CARD_BYTES = 4 << 20
 
 const paths = z.union([z.string().transform((each) => [each]), z.array(z.string())])
-const CARD = z.looseObject({
-  configs: z.array(
-    z.looseObject({
-      config_name: z.string().optional(),
-      default: z.boolean().optional(),
-      data_files: z.array(z.looseObject({ split: z.string(), path: paths })).optional(),
-    }),
-  ),
+const CONFIG = z.looseObject({
+  config_name: z.string().optional(),
+  default: z.boolean().optional(),
+  // The short form, only paths, is the split train.
+  data_files: z
+    .union([
+      paths.transform((path) => [{ split: 'train', path }]),
+      z.array(z.looseObject({ split: z.string(), path: paths })),
+    ])
+    .optional()
+    .catch(undefined),
 })
+const CARD = z.looseObject({ configs: z.array(CONFIG) })
 
 /**
  * Globs of a split's files by the card of a hub's dataset: `configs:` in the head of its README.md, of the default
@@ -34,8 +38,8 @@ export function readCardSplit(folder: string, split: string): readonly string[] 
 }
 
 function readHead(path: string): unknown {
-  const { size = Number.POSITIVE_INFINITY } = statSync(path, { throwIfNoEntry: false }) ?? {}
-  if (size > LARGEST_CARD_BYTES) return undefined
+  const card = statSync(path, { throwIfNoEntry: false })
+  if (!card?.isFile() || card.size > LARGEST_CARD_BYTES) return undefined
   const [, head] = /^---\r?\n([\s\S]*?)\n---/.exec(readFileSync(path, 'utf8')) ?? []
   if (head === undefined) return undefined
   try {
