@@ -14,6 +14,9 @@ const PACKERS = [
   { magic: [0x50, 0x4b, 0x03, 0x04], name: 'a zip archive', command: 'unzip -p' },
 ] as const
 
+const JUDGED_BYTES = 256
+/** Fewer may be an accident. */
+const JUDGED_LETTERS = 8
 const UTF_16 = [
   [0xff, 0xfe],
   [0xfe, 0xff],
@@ -28,11 +31,23 @@ export function findDisguise(first: Buffer): Disguise | undefined {
       what: `this is ${packer.name}, whatever its name says`,
       remedy: `in the folder that the dataset comes from: ${packer.command} FILE > UNPACKED, for each file`,
     }
-  if (UTF_16.some(startsWith))
-    return {
-      what: 'this is text in UTF-16, and the feed reads UTF-8',
-      remedy:
-        'in the folder that the dataset comes from: iconv -f UTF-16 -t UTF-8 FILE > CONVERTED, for each file',
-    }
-  return undefined
+  return UTF_16.some(startsWith) ? inEncoding('UTF-16') : undefined
+}
+
+/** Recognizes UTF-16 without a byte order mark by the zero bytes of Latin letters, in the first bytes of a text. */
+export function findWideText(first: Buffer): Disguise | undefined {
+  const judged = first.subarray(0, JUDGED_BYTES)
+  const zeros = [0, 0]
+  for (const [at, byte] of judged.entries()) if (byte === 0) zeros[at % 2]!++
+  const most = Math.floor(judged.length / 2)
+  const [even = 0, odd = 0] = zeros.map((count) => count / most)
+  if (most < JUDGED_LETTERS || Math.max(even, odd) < 0.9 || Math.min(even, odd) > 0.1) return undefined
+  return inEncoding(odd > even ? 'UTF-16LE' : 'UTF-16BE')
+}
+
+function inEncoding(name: string): Disguise {
+  return {
+    what: 'this is text in UTF-16, and the feed reads UTF-8',
+    remedy: `in the folder that the dataset comes from: iconv -f ${name} -t UTF-8 FILE > CONVERTED, for each file`,
+  }
 }

@@ -6,7 +6,7 @@ import type { ListedFile } from '../list-folder.js'
 import type { LeftOut } from '../plan/sample-files.js'
 import type { TableFile } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
-import { findDisguise } from './disguise.js'
+import { findDisguise, findWideText } from './disguise.js'
 import type { IndexedSamples, IndexRequest } from './format.js'
 
 /** Bytes to read at once; more only for a longer record. */
@@ -135,7 +135,7 @@ const EMPTY = Buffer.alloc(0)
 export function readHead(fd: number): Buffer {
   const bytes = Buffer.allocUnsafe(HEAD_BYTES)
   const head = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0))
-  const disguise = findDisguise(head)
+  const disguise = findDisguise(head) ?? findWideText(head)
   if (disguise) throw new RecordDamage(disguise.what, disguise.remedy)
   return head.subarray(0, 3).equals(BYTE_ORDER_MARK) ? head.subarray(3) : head
 }

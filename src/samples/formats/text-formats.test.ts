@@ -193,6 +193,16 @@ for (const { name, bytes, message } of [
     bytes: Buffer.from('\uFEFFa,b\n1,2\n', 'utf16le'),
     message: /UTF-16, and the feed reads UTF-8/,
   },
+  {
+    name: 'UTF-16 without a mark',
+    bytes: Buffer.from('name,é\n1,2\n', 'utf16le'),
+    message: /UTF-16, and the feed reads UTF-8/,
+  },
+  {
+    name: 'UTF-16 of the other order',
+    bytes: Buffer.from('name,é\n1,2\n', 'utf16le').swap16(),
+    message: /UTF-16, and the feed reads UTF-8/,
+  },
   { name: 'Latin-1', bytes: Buffer.from('a,b\nf\xfcr,2\n', 'latin1'), message: /text that is not UTF-8/ },
   { name: 'gzip', bytes: Buffer.from([0x1f, 0x8b, 8, 0]), message: /this is gzip, whatever its name says/ },
 ])
@@ -201,6 +211,11 @@ for (const { name, bytes, message } of [
       return isDscError(error, 'COPY_DAMAGED') && message.test(error.message)
     })
   })
+
+test('zero bytes in text are no sign of UTF-16', async (context) => {
+  const { texts } = await samplesOf(context, { 'a.csv': 'a,b\n\0\0\0,\0\n' })
+  assert.deepEqual(texts, ['\0\0\0,\0'])
+})
 
 test('a dialect that is told is not looked for', async (context) => {
   const files = { 'a.csv': '1;"x\n2;y\n' }
