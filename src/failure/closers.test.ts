@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Closers, openOrClose, openOrCloseNow, useAndClose } from './closers.js'
+import { Closers, openOrClose, openOrCloseNow, withClosers } from './closers.js'
 
 /** Logs opening and closing, in order. */
 function openLog() {
@@ -87,9 +87,9 @@ for (const { name, openIt } of [
       }),
   },
   {
-    name: 'useAndClose',
+    name: 'withClosers',
     openIt: (closed: string[]) =>
-      useAndClose(async (closers) => {
+      withClosers(async (closers) => {
         closers.add(() => closed.push('a'))
         closers.add(() => Promise.reject(new Error('on closing')))
         throw new Error('on opening')
@@ -105,7 +105,7 @@ for (const { name, openIt } of [
 
 test('what was opened for a use is given back after it, and a failure to do so is told', async () => {
   const { log, open } = openLog()
-  const used = await useAndClose(async (closers) => {
+  const used = await withClosers(async (closers) => {
     open(closers, 'a')
     open(closers, 'b')
     await turn()
@@ -114,7 +114,7 @@ test('what was opened for a use is given back after it, and a failure to do so i
   })
   assert.equal(used, 7)
   assert.deepEqual(log, ['open a', 'open b', 'use', 'begin b', 'end b', 'begin a', 'end a'])
-  const closing = useAndClose(async (closers) => closers.add(() => Promise.reject(new Error('on closing'))))
+  const closing = withClosers(async (closers) => closers.add(() => Promise.reject(new Error('on closing'))))
   await assert.rejects(closing, { message: 'on closing' })
 })
 

@@ -83,7 +83,7 @@ export async function closeAfter<T>(work: Promise<T>, close: () => unknown): Pro
 }
 
 /** Opens resources while `use` runs: always closes everything it added to its closers. */
-export async function useAndClose<T>(use: (closers: Closers) => Promise<T>): Promise<T> {
+export async function withClosers<T>(use: (closers: Closers) => Promise<T>): Promise<T> {
   const closers = new Closers()
   const result = await openOrClose((failed) => {
     failed.add(() => closers.close())

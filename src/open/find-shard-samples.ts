@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readAgentAccess } from '../agent/calls/agent-access.js'
 import { fetchKeptSamples } from '../agent/samples/kept-samples.js'
 import type { Surroundings } from '../cache/surroundings.js'
+import { withClosers } from '../failure/closers.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Copy } from '../model/copy.js'
 import { formatCount } from '../model/format-count.js'
@@ -113,9 +114,11 @@ async function makeList(
   { preparing, request, shards, entries, arrivals, pathOf }: ComingShards,
   signal: AbortSignal,
 ): Promise<ListedSamples | undefined> {
-  const source = await context.openSource(preparing.dataset)
-  const reader = await openRangeReader(source, { connections: HEADERS_AT_ONCE, signal })
-  try {
+  return withClosers(async (closers) => {
+    const source = await context.openSource(preparing.dataset)
+    closers.add(() => source.close())
+    const reader = await openRangeReader(source, { connections: HEADERS_AT_ONCE, signal })
+    closers.add(() => reader.close())
     const contents = await listArrivingShards(
       {
         sizes: shards.map(({ size }) => size),
@@ -131,10 +134,7 @@ async function makeList(
       },
     )
     return contents && listShardSamples(shards, contents, { onDamage: request.onDamage ?? 'raise' })
-  } finally {
-    await reader.close()
-    await source.close()
-  }
+  })
 }
 
 /** Agents of other nodes that may have a list. */

@@ -1,13 +1,9 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { listIntoManifest } from '../cache/download/list-into-manifest.js'
+import { readListing } from '../cache/download/list-elsewhere.js'
 import { resolveDataset } from '../cache/names/resolve-dataset.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Dataset } from '../model/dataset.js'
-import { removeDirectory } from '../platform/remove-directory.js'
 import { filesOfSplit } from '../samples/plan/split-files.js'
 import { noSplit, prefixOf } from './open-dataset-folder.js'
 
@@ -36,23 +32,19 @@ export async function listSource(
   split: string | undefined,
 ): Promise<ListedSource> {
   const dataset = await resolveDataset(context, target)
-  const copyDirectory = await mkdtemp(join(tmpdir(), 'dsc-plan-'))
-  const source = await context.openSource(dataset)
-  try {
-    const beganMs = performance.now()
-    const { version } = await listIntoManifest({ source, dataset, copyDirectory, signal: context.signal })
-    const listMs = performance.now() - beganMs
-    const inFolder = readFiles(copyDirectory, prefixOf(split))
-    const files =
-      split === undefined || inFolder.length > 0
-        ? inFolder
-        : filesOfSplit(readFiles(copyDirectory, ''), ({ path }) => path, split)
-    if (split !== undefined && files.length === 0) throw noSplit(target, split)
-    return { dataset, version, files, listMs }
-  } finally {
-    await source.close()
-    await removeDirectory(copyDirectory)
-  }
+  return readListing(
+    context,
+    { dataset, signal: context.signal },
+    ({ version }, { copyDirectory, listMs }) => {
+      const inFolder = readFiles(copyDirectory, prefixOf(split))
+      const files =
+        split === undefined || inFolder.length > 0
+          ? inFolder
+          : filesOfSplit(readFiles(copyDirectory, ''), ({ path }) => path, split)
+      if (split !== undefined && files.length === 0) throw noSplit(target, split)
+      return { dataset, version, files, listMs }
+    },
+  )
 }
 
 function readFiles(copyDirectory: string, prefix: string): readonly SourceFile[] {

@@ -1,4 +1,4 @@
-import { closeAfter } from '../../failure/closers.js'
+import { closeAfter, withClosers } from '../../failure/closers.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import { logPhase } from '../../log/log.js'
 import type { Listing } from '../../manifest/listing.js'
@@ -73,19 +73,17 @@ async function stage(cache: Cache, turn: StageTurn, options: Staging): Promise<S
   await options.share.waitForOthers(options.signal)
   const held = makeHeld(cache.root, ['staging', turn.copy.copyId])
   const { dataset, isRefresh = false, sharedWith = [], version } = options
-  const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith, version })
-  const source = staging ?? (await cache.openSource(dataset))
-  const waitingThreads = new WaitingThreads()
-  try {
+  const staged = withClosers(async (closers) => {
+    closers.add(() => held.close())
+    const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith, version })
+    const source = staging ?? (await cache.openSource(dataset))
+    closers.add(() => source.close())
+    const waitingThreads = new WaitingThreads()
+    closers.add(() => waitingThreads.close())
     const describeOrigins = staging && (() => staging.describeOrigins())
-    return await stageFrom({ source, describeOrigins, held, waitingThreads }, { cache, turn, options })
-  } catch (error) {
-    throw nameHeldFolder(error, held)
-  } finally {
-    await waitingThreads.close()
-    await source.close()
-    held.close()
-  }
+    return stageFrom({ source, describeOrigins, held, waitingThreads }, { cache, turn, options })
+  })
+  return staged.catch((error: unknown) => Promise.reject(nameHeldFolder(error, held)))
 }
 
 async function stageFrom(

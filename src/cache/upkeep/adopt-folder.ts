@@ -1,6 +1,7 @@
 import { symlinkSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
+import { withClosers } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Listing } from '../../manifest/listing.js'
 import type { Copy } from '../../model/copy.js'
@@ -155,19 +156,17 @@ async function proveInto(
 ): Promise<Listing> {
   const { folder, dataset, signal } = request
   const held = makeHeld(cache.root, namesBelow(cache.root, request.staging))
-  const source = await cache.openSource(dataset)
-  try {
+  const proving = withClosers(async (closers) => {
+    closers.add(() => held.close())
+    const source = await cache.openSource(dataset)
+    closers.add(() => source.close())
     const listing = await listIntoManifest({ source, dataset, copyDirectory: held.path, signal })
     await held.remove('files')
     symlinkSync(folder, held.pathOf('files'))
     await proveFolder({ ...request, source, copyDirectory: held.path })
     return listing
-  } catch (error) {
-    throw nameHeldFolder(error, held)
-  } finally {
-    await source.close()
-    held.close()
-  }
+  })
+  return proving.catch((error: unknown) => Promise.reject(nameHeldFolder(error, held)))
 }
 
 /** The dataset name suggested by a folder: its own, with dashes in place of characters that a name may not have. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { basename } from 'node:path'
+import { withClosers } from '../../failure/closers.js'
 import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
@@ -181,26 +182,21 @@ export async function repairOne(
       },
     )
   }
-  const held = holdForRepair(cache, copy)
-  const source = await cache.openSource(copy.source)
-  try {
+  const dataset = copy.source
+  return withClosers(async (closers) => {
+    const held = holdForRepair(cache, copy)
+    closers.add(() => held.close())
+    const source = await cache.openSource(dataset)
+    closers.add(() => source.close())
     const { stallTimeoutMs } = cache.transfer
-    const repair = await repairCopy({
-      source,
-      ...held,
-      ...options,
-      stallTimeoutMs,
-    })
+    const repair = await repairCopy({ source, ...held, ...options, stallTimeoutMs })
     const failures = repair.failures.map((failure) => ({
       ...failure,
       hint: failure.hint?.replaceAll('<dataset>', copy.dataset),
     }))
     if (copy.origin !== 'local') markUntouched(copy.directory)
     return { ...repair, failures }
-  } finally {
-    await source.close()
-    await held.close()
-  }
+  })
 }
 
 /** The bench is on the file system of the files: an adopted folder may be on another than the cache. */

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { useAndClose } from '../../failure/closers.js'
+import { withClosers } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
@@ -62,7 +62,7 @@ export function feedStorageCommand(context: CliContext): Command {
           columns: options.columns,
           copy,
         })
-      await useAndClose(async (closers) => {
+      await withClosers(async (closers) => {
         const { folder, release } = await openServed(context, targets, { split: options.split, index })
         closers.add(release)
         const { StorageServer } = await import('../../feed/storage/storage-server.js')
