@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { Gateway } from './agent/gateway/gateway.js'
-import type { GatewayThreadData, GatewayThreadReply } from './agent/gateway/gateway-threads.js'
+import type { GatewayThreadData, GatewayThreadReply } from './agent/gateway/gateway-thread-data.js'
 import { waitForRecord } from './cache/wait-for-record.js'
 import { compose } from './compose.js'
 

@@ -5,25 +5,12 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
 import { BackgroundThread } from '../../platform/background-thread.js'
 import { Gateway, type GatewayOptions } from './gateway.js'
-import type { GatewayCount } from './gateway-counts.js'
+import type { GatewayThreadData, GatewayThreadReply } from './gateway-thread-data.js'
 
 /** Maximum number of threads that answer clients; each takes about 40 MB and at most one processor. */
 const MAX_THREADS = 4
 
-/** The data that a thread's module starts with. */
-export interface GatewayThreadData {
-  /** The path given to `--config`. */
-  readonly configPath: string | undefined
-  readonly options: Pick<
-    GatewayOptions,
-    'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'tokens' | 'users'
-  >
-}
-
 type GatewayThreadsOptions = Omit<GatewayOptions, 'isShared'> & Pick<GatewayThreadData, 'configPath'>
-
-/** A message from a thread. */
-export type GatewayThreadReply = { readonly counts: readonly GatewayCount[] } | { readonly note: string }
 
 /**
  * The gateway of a node: one in this thread, and one in each of several others that listen on the same port. Each has

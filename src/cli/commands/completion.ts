@@ -8,12 +8,11 @@ import { describeCommands, LISTED, type Listed } from '../completion/command-spe
 import { formatFishCompletion } from '../completion/fish.js'
 import { formatZshCompletion } from '../completion/zsh.js'
 import type { CliContext } from '../context.js'
-import type { LoadProgram } from '../verbs.js'
 
 const SHELLS = { bash: formatBashCompletion, zsh: formatZshCompletion, fish: formatFishCompletion } as const
 
 /** `dsc completion`: prints the script with which a shell completes `dsc`. `loadProgram` loads every verb. */
-export function completionCommand(context: CliContext, loadProgram: LoadProgram): Command {
+export function completionCommand(context: CliContext, loadProgram: () => Promise<Command>): Command {
   return new Command('completion')
     .description('print a completion script')
     .addArgument(new Argument('[shell]', 'the shell').choices(Object.keys(SHELLS)))
