@@ -2,7 +2,8 @@
 // npm run bench -- NAME [options]             runs one and prints its tables; --write puts them into its page
 // npm run bench -- NAME --help                prints the options of one
 // npm run bench -- --smoke [NAME …]           runs each once in its smallest form, seconds each, and fails where a page
-//                                             has a table that its benchmark no longer measures
+//                                             has a table that its benchmark no longer measures; a run may have
+//                                             more than its page
 // --pages FOLDER: where the pages are (default: docs/benchmarks).
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,6 +31,10 @@ async function load(name) {
 async function measure([name]) {
   const benchmark = await load(name)
   if (common.help) return printHead(join(import.meta.dirname, `${name}.mjs`), describeOptions(benchmark))
+  if (common.write && !benchmark.page) {
+    process.stderr.write(`${name}: this benchmark has no page to write; run it without --write\n`)
+    process.exit(2)
+  }
   const bench = new Bench(name, { benchmark, words: rest })
   await bench.run()
   for (const [title, text] of bench.sections)

@@ -51,6 +51,29 @@ test('a smoke run passes beside its page, and names the table that the page has 
   assert.match(failed.stdout, /FAILED shares[\s\S]*lacks a table of its page/)
 })
 
+test('a run renews the tables that its page has, and all of a section without tables', async (context) => {
+  const { writePage } = await import(join(process.cwd(), 'scripts/bench/harness/page-sections.mjs'))
+  const path = join(await temporaryDirectory(context), 'own.md')
+  const section = (title: string, text: string) => `<!-- measured by own: ${title} -->\n${text}\n<!-- end -->`
+  const table = (head: string, value: number) => `| ${head} |\n| --- |\n| ${value} |`
+  const page = (value: number) =>
+    `Prose.\n${section('tables', `how\n\n${table('a', value)}`)}\n${section('lines', `how\n\n${value} ms`)}\n`
+  await writeFile(path, page(1))
+  const sections = new Map([
+    ['tables', `${table('b', 2)}\n\n${table('a', 2)}`],
+    ['lines', '2 ms'],
+    ['more', 'not on the page'],
+  ])
+  writePage(path, { name: 'own', sections, pictures: new Map(), how: 'how' })
+  assert.equal(await readFile(path, 'utf8'), page(2))
+})
+
+test('a benchmark without a page says so before it runs', async () => {
+  const { code, stdout } = await bench('codec', '--write')
+  assert.equal(code, 2)
+  assert.equal(stdout, 'codec: this benchmark has no page to write; run it without --write\n')
+})
+
 test('a benchmark that does not exist is named, and an unknown option ends in one line', async () => {
   assert.match((await bench('nonsense')).stdout, /no benchmark "nonsense"/)
   const { code, stdout } = await bench('shares', '--nonsense')

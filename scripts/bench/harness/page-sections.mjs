@@ -12,7 +12,8 @@ export function readSections(page, name) {
 }
 
 /**
- * Renews what a page publishes of what was measured: in each of its sections, the first table of each shape that is there.
+ * Renews what a page publishes of what was measured. A run may have more sections and tables than its page: in each
+ * section of the page, the first table of each shape that is there is renewed, or all text where there is no table.
  * Everything else stays as it is.
  */
 export function writePage(path, { name, sections, pictures, how }) {
@@ -28,6 +29,7 @@ export function writePage(path, { name, sections, pictures, how }) {
 }
 
 function chooseTables(text, shapes) {
+  if (shapes.size === 0) return text
   const wanted = new Set(shapes)
   const tables = text.match(/^\|.*(?:\n\|.*)*/gm) ?? []
   return tables.filter((table) => wanted.delete([...shapesOf(table)][0])).join('\n\n')
