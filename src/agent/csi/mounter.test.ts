@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { duplexPair } from 'node:stream'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const VOLUME = 'pods/u/volumes/kubernetes.io~csi/data/mount'
 
 test('the mounter mounts copies into volumes of pods, and nothing else anywhere else', async (context) => {
   const root = await temporaryDirectory(context)
-  const mounter = new BindMounter({ root, kubelet: '/kubelet' })
+  const mounter = new BindMounter({ root, kubelet: '/kubelet', driver: 'dsc.io' })
   mkdirSync(join(root, 'copies'))
   symlinkSync('/etc', join(root, 'copies/link'))
   const refused = { code: 'USAGE', message: /expected a CSI volume of a pod below/ }
@@ -35,6 +35,27 @@ test('the mounter mounts copies into volumes of pods, and nothing else anywhere 
     [join(root, 'copies/missing'), 'COPY_NOT_FOUND'],
   ] as const)
     await assert.rejects(mounter.mount(source, `/kubelet/${VOLUME}`), { code }, source)
+})
+
+test('the mounter touches no volume of another driver, nor one of which kubelet does not say whose it is', async (context) => {
+  const root = await temporaryDirectory(context)
+  const mounter = new BindMounter({ root, kubelet: root, driver: 'dsc.io' })
+  const target = join(root, VOLUME)
+  mkdirSync(target, { recursive: true })
+  for (const [data, found] of [
+    ['{"driverName":"disks.example"}', 'disks.example'],
+    ['{"driverName":', 'damaged'],
+    ['null', 'damaged'],
+  ] as const) {
+    writeFileSync(join(target, '../vol_data.json'), data)
+    const refused = { code: 'USAGE', message: new RegExp(`expected a volume of dsc.io, found .*${found}`) }
+    await assert.rejects(mounter.mount(join(root, 'missing'), target), refused)
+    await assert.rejects(mounter.unmount(target), refused)
+    assert.ok(existsSync(target))
+  }
+  writeFileSync(join(target, '../vol_data.json'), '{"driverName":"dsc.io"}')
+  await mounter.unmount(target)
+  assert.equal(existsSync(target), false)
 })
 
 test('orders and failures cross the link, and an end of either side ends what waits', async () => {
@@ -93,7 +114,7 @@ test("the kernel's refusals and defects of the mounter cross the link as what th
 
 test('a mount or unmount that the kernel refuses is no fault of the configuration', async (context) => {
   const root = await temporaryDirectory(context)
-  const mounter = new BindMounter({ root, kubelet: root })
+  const mounter = new BindMounter({ root, kubelet: root, driver: 'dsc.io' })
   mkdirSync(join(root, 'copies'))
   const target = join(root, VOLUME)
   mkdirSync(join(target, 'full'), { recursive: true })

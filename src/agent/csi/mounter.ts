@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, rmdirSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { findHeld, namesBelow } from '../../cache/held-cache.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type MountEntry, readMountTable } from '../../platform/mount-table.js'
@@ -19,21 +20,33 @@ export function findMount(mounter: Pick<Mounter, 'list'>, target: string): Mount
   return mounter.list().findLast(({ path }) => path === target)
 }
 
+/** Where a mounter may mount from and to. */
+export interface MountPlaces {
+  /** The cache root. */
+  readonly root: string
+  /** Kubelet's folder. */
+  readonly kubelet: string
+  /** Name of the driver. */
+  readonly driver: string
+}
+
 const OPTIONS = 'bind,ro,nosuid,nodev'
 /** The descriptor of the copy's folder in the program that mounts it. */
 const SOURCE_DESCRIPTOR = 3
 
 /**
- * Mounts from the cache at `root` into the pods of the kubelet whose folder is `kubelet`, and nowhere else: whoever asks
- * may be taken over. No link below the root is followed, and the very folder that was looked at is mounted, whatever
+ * Mounts from the cache at `root` into volumes of the driver in the pods of the kubelet whose folder is `kubelet`, and
+ * touches nothing else: whoever asks may be taken over. No link below the root is followed, and the very folder that was looked at is mounted, whatever
  * its name means by then.
  */
 export class BindMounter implements Mounter {
   readonly #root: string
+  readonly #driver: string
   readonly #pods: string
 
-  constructor({ root, kubelet }: { readonly root: string; readonly kubelet: string }) {
+  constructor({ root, kubelet, driver }: MountPlaces) {
     this.#root = root
+    this.#driver = driver
     this.#pods = `${kubelet}/pods/`
   }
 
@@ -75,12 +88,38 @@ export class BindMounter implements Mounter {
     const rest = target.startsWith(this.#pods) ? target.slice(this.#pods.length) : ''
     const names = rest.split('/')
     const isVolume = names.length === 5 && names[1] === 'volumes' && names[2] === 'kubernetes.io~csi'
-    if (isVolume && names.every((name) => name !== '' && name !== '.' && name !== '..')) return
+    if (isVolume && names.every((name) => name !== '' && name !== '.' && name !== '..')) {
+      requireDriver(target, this.#driver)
+      return
+    }
     throw new DscError(
       'USAGE',
       `target_path: expected a CSI volume of a pod below ${this.#pods}, found ${JSON.stringify(target)}`,
       { hint: "agent.csi.kubelet in dsc.yaml is kubelet's --root-dir" },
     )
+  }
+}
+
+/**
+ * Kubelet notes beside the mount point of each CSI volume whose it is, from before it asks for the mount until it is
+ * unmounted. Without a note there is no volume of another driver.
+ */
+function requireDriver(target: string, driver: string): void {
+  const path = join(dirname(target), 'vol_data.json')
+  const found = findDriver(path)
+  if (found === undefined || found === driver) return
+  throw new DscError('USAGE', `${path}: expected a volume of ${driver}, found ${found}`)
+}
+
+/** Undefined: there is no such note. */
+function findDriver(path: string): string | undefined {
+  try {
+    const raw = JSON.parse(readFileSync(path, 'utf8')) as { readonly driverName?: unknown } | null
+    return typeof raw?.driverName === 'string' ? raw.driverName : 'a damaged note'
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'a damaged note'
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }
 

@@ -4,18 +4,8 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { stayOwner, userOfCommand } from '../../platform/become-owner.js'
 import { findOwnCommand } from '../../platform/own-command.js'
-import { BindMounter, type Mounter } from './mounter.js'
+import { BindMounter, type Mounter, type MountPlaces } from './mounter.js'
 import { LinkedMounter, serveMounts } from './mounter-link.js'
-
-/** Where a mounter may mount from and to. */
-export interface MountPlaces {
-  /** The cache root. */
-  readonly root: string
-  /** Kubelet's folder. */
-  readonly kubelet: string
-  /** Name of the driver. */
-  readonly driver: string
-}
 
 /** The folders of kubelet in which the plugin has its sockets and notes. */
 export function pluginFolders({ kubelet, driver }: Pick<MountPlaces, 'kubelet' | 'driver'>) {

@@ -71,6 +71,7 @@ async function makeNode(context: TestContext, owner?: { readonly uid: number; re
   const targetOf = (volume: string) => {
     const folder = join(kubelet, 'pods/u-1/volumes/kubernetes.io~csi', volume)
     mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'vol_data.json'), '{"driverName":"dsc.io"}') // as kubelet does
     return join(folder, 'mount')
   }
   const publish = (dataset: string, namespace = 'team-a') => ({
