@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse, parseAllDocuments } from 'yaml'
+import { readTokens } from '../agent/server/authorize.js'
 import { loadConfig } from '../config/load-config.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 
@@ -127,6 +128,34 @@ test('kubectl makes of the site what Kubernetes takes', { skip: !hasKubectl && '
     volumes.find(({ name }: { name: string }) => name === 'cache').hostPath.path,
     '/var/lib/dsc/cache',
   )
+})
+
+test('a site with monitoring lets the Prometheus Operator scrape every agent with a token that may only read', {
+  skip: !hasKubectl && 'no kubectl',
+}, async (context) => {
+  const directory = await temporaryDirectory(context)
+  cpSync(FOLDER, directory, { recursive: true })
+  const site = join(directory, 'site')
+  const kustomization = join(site, 'kustomization.yaml')
+  const told = readFileSync(kustomization, 'utf8')
+  writeFileSync(kustomization, told.replace(/^# (components: .*)$/m, '$1'))
+  const rendered = execFileSync('kubectl', ['kustomize', site], { encoding: 'utf8' })
+  const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest)
+  const find = (kind: string, name: string) =>
+    manifests.find((each) => each.kind === kind && each.metadata.name.startsWith(name))
+  const monitor = find('PodMonitor', 'dsc-agent')!
+  const { template } = find('DaemonSet', 'dsc-agent')!.spec
+  const [endpoint] = monitor.spec.podMetricsEndpoints
+  assert.equal(monitor.metadata.namespace, 'dsc')
+  assert.deepEqual(monitor.spec.selector.matchLabels, template.metadata.labels)
+  assert.ok(template.spec.containers[0].ports.some(({ name }: { name: string }) => name === endpoint.port))
+  const { name, key } = endpoint.authorization.credentials
+  assert.equal(name, find('Secret', 'dsc-metrics-token')!.metadata.name, 'with the hash of its name')
+  const tokenFile = join(directory, 'tokens')
+  const token = Buffer.from(find('Secret', name)!.data![key]!, 'base64').toString()
+  writeFileSync(tokenFile, `the-token-of-the-agents\nread ${token}`)
+  const { accepted } = await readTokens(tokenFile)
+  assert.deepEqual(accepted[1], { text: token.trim(), mayOnlyRead: true })
 })
 
 interface Volume {
