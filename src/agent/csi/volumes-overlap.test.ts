@@ -97,6 +97,12 @@ test('a volume that cannot be mounted is over, and the next call makes it anew',
   const volumes = start()
   await assert.rejects(volumes.publish(REQUEST, LATER), { message: 'busy' })
   assert.deepEqual([await leases(), notes()], [[], []])
+  mounter.mount = async (source, target) => {
+    await mount(source, target)
+    throw new DscError('IO_FAILED', 'half done')
+  }
+  await assert.rejects(volumes.publish(REQUEST, LATER), { message: 'half done' })
+  assert.deepEqual(await leases(), HELD, 'what is mounted stays leased')
   mounter.mount = mount
   await volumes.publish(REQUEST, LATER)
   assert.deepEqual(await leases(), HELD)
