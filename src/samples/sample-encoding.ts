@@ -1,4 +1,5 @@
 import { DscError } from '../failure/dsc-error.js'
+import { tryJson } from '../model/try-json.js'
 
 /**
  * Content of a sample: `file` a whole file · `member` the contents of one tar member · `tar` a slice of a tar shard
@@ -28,19 +29,11 @@ export interface SampleEncoding {
 
 /** Parses the encodings of a table, which may come from another machine. Throws FEED_PROTOCOL. */
 export function parseEncodings(bytes: Uint8Array): readonly SampleEncoding[] {
-  const encodings = parseJson(bytes)
+  const encodings = tryJson(Buffer.from(bytes).toString())
   if (Array.isArray(encodings) && encodings.every(isEncoding)) return encodings
   throw new DscError('FEED_PROTOCOL', 'a samples manifest names formats that this dsc does not know', {
     hint: 'the same version of dsc on all machines; or make it again: dsc feed plan --refresh',
   })
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString())
-  } catch {
-    return undefined
-  }
 }
 
 function isEncoding(value: unknown): value is SampleEncoding {

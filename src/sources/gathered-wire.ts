@@ -1,5 +1,6 @@
 import { formatFrameStart, readFrames, type Wire } from '../frames/frame.js'
 import type { LengthPrefixedReader, PayloadSink } from '../frames/length-prefixed.js'
+import { tryJson } from '../model/try-json.js'
 import type { ObjectFacts } from '../proof/object-facts.js'
 import { WIRE_VERSION, type WireObject } from './peer-wire.js'
 
@@ -43,7 +44,7 @@ export function parseObjectsQuery(dataset: string, query: URLSearchParams): Wire
 }
 
 function parseObject(text: string): NamedObject | undefined {
-  const parsed = parseJson(text)
+  const parsed = tryJson(text)
   if (!Array.isArray(parsed) || parsed.length !== 4) return undefined
   const [key, sizeBytes, etag, versionId] = parsed as readonly unknown[]
   if (typeof key !== 'string' || !isCount(sizeBytes) || !isTextOrNull(etag) || !isTextOrNull(versionId))
@@ -72,14 +73,6 @@ export function readGathered(
 function parseHead(raw: unknown): GatheredHead {
   if (isCount((raw as Partial<GatheredHead> | null)?.status)) return raw as GatheredHead
   throw new TypeError('it has no status')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function isCount(value: unknown): value is number {

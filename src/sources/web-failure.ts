@@ -1,15 +1,7 @@
-import type { FailureCode } from '../failure/failure-table.js'
-import { SourceFailure } from '../failure/source-failure.js'
+import type { SourceFailure } from '../failure/source-failure.js'
 import type { AnswerDialect, RefusedAnswer } from './answer-handler.js'
 import { describeBrokenRequest, readRetryAfterMs } from './connection-failure.js'
-
-interface Meaning {
-  readonly code: FailureCode
-  readonly sentence: string
-  readonly hint: string
-  readonly isTransient: boolean
-  readonly isAway?: boolean
-}
+import { failAs, interpretOther, type Refusal } from './refusal.js'
 
 /** Interprets a web server's refusals. */
 export const WEB_DIALECT: Omit<AnswerDialect, 'readFacts'> = {
@@ -26,16 +18,12 @@ export const WEB_DIALECT: Omit<AnswerDialect, 'readFacts'> = {
 }
 
 function describeAnswer(answer: RefusedAnswer): SourceFailure {
-  const { code, sentence, hint, isTransient, isAway } = interpret(answer.status)
-  return new SourceFailure(code, `${answer.what}: ${sentence} (the server answered ${answer.status})`, {
-    isTransient,
-    isAway,
-    hint,
-    retryAfterMs: readRetryAfterMs(answer),
-  })
+  const { what, status } = answer
+  const answered = `the server answered ${status}`
+  return failAs(interpret(status), { what, answered, retryAfterMs: readRetryAfterMs(answer) })
 }
 
-function interpret(status: number): Meaning {
+function interpret(status: number): Refusal {
   if (status === 404 || status === 410)
     return {
       code: 'SOURCE_NOT_FOUND',
@@ -65,12 +53,5 @@ function interpret(status: number): Meaning {
       isTransient: true,
       isAway: status === 503,
     }
-  const isTransient = (status >= 500 && status !== 501) || status === 408
-  return {
-    code: 'SOURCE_UNREACHABLE',
-    sentence: isTransient ? 'the server failed' : 'the server refuses the request',
-    hint: isTransient ? 'try again later' : 'check the URL',
-    isTransient,
-    isAway: status >= 502 && status <= 504,
-  }
+  return interpretOther(status, { server: 'the server', hint: 'check the URL' })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ToldDialect } from '../../model/sample-formats.js'
+import { tryJson } from '../../model/try-json.js'
 
 const DIALECT = z.strictObject({
   delimiter: z.string().length(1).optional(),
@@ -11,15 +12,7 @@ const EXAMPLE = '{"delimiter":";","quote":"none","header":false}'
 
 /** Parses the dialect of CSV, as JSON. Throws a RangeError that says what was expected. */
 export function parseDialect(raw: string): ToldDialect {
-  const { success, data } = DIALECT.safeParse(parseJson(raw))
+  const { success, data } = DIALECT.safeParse(tryJson(raw))
   if (success) return data
   throw new RangeError(`expected JSON with delimiter, quote or header, such as ${EXAMPLE}, found ${raw}`)
-}
-
-function parseJson(raw: string): unknown {
-  try {
-    return JSON.parse(raw)
-  } catch {
-    return undefined
-  }
 }

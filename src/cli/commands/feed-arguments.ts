@@ -70,11 +70,3 @@ function isWritable(folder: string): boolean {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' && parent !== folder && isWritable(parent)
   }
 }
-
-/** Parses `image,label` into names. */
-export function parseNames(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((each) => each.trim())
-    .filter((each) => each !== '')
-}

@@ -2,34 +2,24 @@ import { Command, Option } from 'commander'
 import { closeAfter } from '../../failure/closers.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
-import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import type { SampleEncoding } from '../../samples/sample-encoding.js'
 import type { SampleTable } from '../../samples/sample-table.js'
-import { parseWanted } from '../../samples/wanted-files.js'
 import type { FeedIndexAnswer } from '../answers/feed-answers.js'
+import { type SampleOptions, withSampleOptions } from '../arguments/sample-options.js'
 import type { CliContext } from '../context.js'
-import { parseNames } from './feed-arguments.js'
 
-interface IndexCommandOptions {
-  readonly split?: string
-  readonly only?: readonly string[]
-  readonly columns?: readonly string[]
-  readonly as?: FormatName
+interface IndexCommandOptions extends SampleOptions {
   readonly onError: 'raise' | 'skip'
   readonly refresh?: true
 }
 
 /** `dsc feed index`. */
 export function feedIndexCommand(context: CliContext): Command {
-  return new Command('index')
+  return withSampleOptions(new Command('index'))
     .description('list the samples of a dataset')
     .argument('<dataset>', 'a dataset or a folder')
-    .option('--split <folder>', 'folder of the dataset, for example train')
-    .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)
-    .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
-    .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(
       new Option('--on-error <rule>', 'what to do about damaged samples')
         .choices(['raise', 'skip'])

@@ -12,25 +12,20 @@ import {
   planExpectation,
 } from '../../feed/plan/expectation.js'
 import { formatCount } from '../../model/format-count.js'
-import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
 import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openReadyFolder } from '../../open/open-dataset-folder.js'
 import { formatsOf } from '../../samples/sample-encoding.js'
 import type { SampleTable } from '../../samples/sample-table.js'
-import { parseWanted } from '../../samples/wanted-files.js'
 import type { FeedPlanAnswer } from '../answers/feed-answers.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
+import { type SampleOptions, withSampleOptions } from '../arguments/sample-options.js'
 import type { CliContext } from '../context.js'
-import { parseK, parseMemory, parseNames } from './feed-arguments.js'
+import { parseK, parseMemory } from './feed-arguments.js'
 import { showColdPlan } from './feed-plan-cold.js'
 import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
 
-interface PlanOptions extends StallArguments {
-  readonly split?: string
-  readonly only?: readonly string[]
-  readonly columns?: readonly string[]
-  readonly as?: FormatName
+interface PlanOptions extends StallArguments, SampleOptions {
   readonly batch: number
   readonly ranks: number
   readonly nodes: number
@@ -43,13 +38,9 @@ interface PlanOptions extends StallArguments {
 
 /** `dsc feed plan`. */
 export function feedPlanCommand(context: CliContext): Command {
-  return withStallOptions(new Command('plan'))
+  return withSampleOptions(withStallOptions(new Command('plan')))
     .description('predict memory, requests and waiting')
     .argument('<dataset>', 'a dataset or a folder')
-    .option('--split <folder>', 'folder of the dataset, for example train')
-    .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)
-    .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
-    .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .option('--batch <n>', 'samples in a batch of a rank', argument(parseCount), 64)
     .option('--ranks <n>', 'ranks on this machine', argument(parseCount), 1)
     .option('--nodes <n>', 'storage nodes (1: this disk)', argument(parseCount), 1)

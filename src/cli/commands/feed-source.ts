@@ -3,32 +3,27 @@ import { EVICTION_MODES, type EvictionMode } from '../../feed/arena/arena-space.
 import type { FeedEngine } from '../../feed/engine/feed-engine.js'
 import type { OrderKind } from '../../feed/plan/order.js'
 import type { HostPort } from '../../model/host-port.js'
-import { FORMAT_NAMES, type FormatName, type ToldDialect } from '../../model/sample-formats.js'
+import type { ToldDialect } from '../../model/sample-formats.js'
 import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
 import { openNamedEngine } from '../../open/open-named-engine.js'
 import { samplesCacheFolder } from '../../open/samples-folder.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../samples/plan/sample-placement.js'
-import { parseWanted } from '../../samples/wanted-files.js'
 import { argument } from '../arguments/parse-argument.js'
 import { parseDialect } from '../arguments/parse-dialect.js'
+import { type SampleOptions, withSampleOptions } from '../arguments/sample-options.js'
 import type { CliContext } from '../context.js'
 import {
   parseAddresses,
   parseK,
   parseMemory,
   parseMix,
-  parseNames,
   parseOrder,
   parseWholeNumber,
 } from './feed-arguments.js'
 
 /** The options that `dsc feed serve` and `dsc feed bench` share. */
-export interface FeedOptions {
-  readonly split?: string
-  readonly only?: readonly string[]
-  readonly columns?: readonly string[]
+export interface FeedOptions extends SampleOptions {
   readonly start: FeedStart
-  readonly as?: FormatName
   readonly onError: 'raise' | 'skip'
   readonly from?: readonly HostPort[]
   readonly layout: SampleLayout
@@ -50,13 +45,9 @@ export interface FeedOptions {
 
 /** Adds the argument and the options for which data to feed, and in which order. */
 export function withFeedOptions(command: Command): Command {
-  return command
+  return withSampleOptions(command)
     .argument('[dataset]', 'a dataset or a folder')
-    .option('--split <folder>', 'folder of the dataset, for example train')
-    .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)
-    .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .option('--dialect <json>', 'how CSV is written (default: found in each file)', argument(parseDialect))
-    .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(
       new Option('--start <when>', 'when to start if the dataset is not here yet')
         .choices(FEED_STARTS)

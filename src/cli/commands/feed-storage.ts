@@ -4,24 +4,18 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatHostPort, type HostPort, parseHostPort } from '../../model/host-port.js'
-import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import { type JoinedSamples, openJoined, type ReadingOptions } from '../../open/open-joined.js'
 import { readOwnCertificate } from '../../open/storage-tls.js'
-import { parseWanted } from '../../samples/wanted-files.js'
 import type { FeedStorageAnswer } from '../answers/feed-answers.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import { argument } from '../arguments/parse-argument.js'
+import { type SampleOptions, withSampleOptions } from '../arguments/sample-options.js'
 import type { CliContext } from '../context.js'
-import { parseNames } from './feed-arguments.js'
 import { untilAborted } from './feed-source.js'
 
-interface StorageOptions {
-  readonly split?: string
-  readonly only?: readonly string[]
-  readonly columns?: readonly string[]
-  readonly as?: FormatName
+interface StorageOptions extends SampleOptions {
   readonly listen: HostPort
   readonly tls?: true
   readonly stripe?: { readonly index: number; readonly count: number }
@@ -29,13 +23,9 @@ interface StorageOptions {
 
 /** `dsc feed storage`. */
 export function feedStorageCommand(context: CliContext): Command {
-  return new Command('storage')
+  return withSampleOptions(new Command('storage'))
     .description('serve samples to feeds on other machines')
     .argument('<datasets...>', 'datasets or folders; several for --mix')
-    .option('--split <folder>', 'folder of the dataset')
-    .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)
-    .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
-    .addOption(new Option('--as <kind>', 'format, if the names do not tell').choices(FORMAT_NAMES))
     .addOption(
       new Option('--listen <host:port>', 'address to listen on; port 0 is a free one')
         .argParser(argument((raw) => parseHostPort(raw)))

@@ -1,16 +1,8 @@
-import type { FailureCode } from '../../failure/failure-table.js'
-import { SourceFailure } from '../../failure/source-failure.js'
+import type { SourceFailure } from '../../failure/source-failure.js'
 import type { Headers } from '../../http/answer-listener.js'
 import type { AnswerDialect, RefusedAnswer } from '../answer-handler.js'
 import { describeBrokenRequest, readRetryAfterMs } from '../connection-failure.js'
-
-interface Meaning {
-  readonly code: FailureCode
-  readonly sentence: string
-  readonly hint: string
-  readonly isTransient: boolean
-  readonly isAway?: boolean
-}
+import { failAs, interpretOther, type Refusal } from '../refusal.js'
 
 /** Interprets a hub's refusals, for a repository whose page is `page`. */
 export function speakHub(page: string): Omit<AnswerDialect, 'readFacts'> {
@@ -31,13 +23,12 @@ function describeAnswer(answer: RefusedAnswer, page: string): SourceFailure {
   const { what, status, headers } = answer
   const told = headers['x-error-message'] ?? ''
   const word = headers['x-error-code'] ?? ''
-  const { code, sentence, hint, isTransient, isAway } = interpret(status, word, { page, told })
   const found = [`${status} ${word}`.trim(), told.slice(0, 300)].filter(Boolean).join(': ')
-  return new SourceFailure(code, `${what}: ${sentence} (the hub answered ${found})`, {
-    isTransient,
-    isAway,
-    hint,
-    retryAfterMs: readRetryAfterMs(answer) ?? readRateLimitMs(headers),
+  const retryAfterMs = readRetryAfterMs(answer) ?? readRateLimitMs(headers)
+  return failAs(interpret(status, word, { page, told }), {
+    what,
+    answered: `the hub answered ${found}`,
+    retryAfterMs,
   })
 }
 
@@ -46,7 +37,7 @@ function interpret(
   status: number,
   word: string,
   { page, told }: { readonly page: string; readonly told: string },
-): Meaning {
+): Refusal {
   const isFinal = { isTransient: false }
   if (word === 'GatedRepo')
     return {
@@ -87,7 +78,7 @@ function interpret(
   return interpretStatus(status)
 }
 
-function interpretStatus(status: number): Meaning {
+function interpretStatus(status: number): Refusal {
   if (status === 429 || status === 503)
     return {
       code: 'SOURCE_THROTTLED',
@@ -110,14 +101,10 @@ function interpretStatus(status: number): Meaning {
       hint: 'dsc prepare <dataset> --refresh',
       isTransient: false,
     }
-  const isTransient = (status >= 500 && status !== 501) || status === 408
-  return {
-    code: 'SOURCE_UNREACHABLE',
-    sentence: isTransient ? 'the hub failed' : 'the hub refuses the request',
-    hint: isTransient ? 'try again later' : 'check `endpoint:` of the dataset (or HF_ENDPOINT)',
-    isTransient,
-    isAway: status >= 502 && status <= 504,
-  }
+  return interpretOther(status, {
+    server: 'the hub',
+    hint: 'check `endpoint:` of the dataset (or HF_ENDPOINT)',
+  })
 }
 
 /**

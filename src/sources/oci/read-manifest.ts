@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DscError } from '../../failure/dsc-error.js'
+import { tryJson } from '../../model/try-json.js'
 import type { ListedObject, ListOptions } from '../source.js'
 
 const annotations = z.record(z.string(), z.string()).nullish()
@@ -46,7 +47,7 @@ export function readManifest(
   raw: string,
   { what, onLeftOut }: { readonly what: string } & Pick<ListOptions, 'onLeftOut'>,
 ): ManifestContent {
-  const parsed = manifest.safeParse(parseJson(raw))
+  const parsed = manifest.safeParse(tryJson(raw))
   const { layers, manifests, annotations } = parsed.data ?? {}
   if (manifests !== undefined) return { next: chooseManifest(manifests, what) }
   if (layers === undefined)
@@ -122,12 +123,4 @@ function chooseManifest(manifests: readonly Descriptor[], what: string): string 
       hint: 'name the one you want: oci://registry/name@sha256:…',
     },
   )
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { DscError } from '../../failure/dsc-error.js'
+import { tryJson } from '../../model/try-json.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -88,19 +89,11 @@ async function askHelper(
     child.stdin?.end(registry)
   })
   if (/credentials not found/i.test(output)) return undefined
-  const parsed = helped.safeParse(parseJson(output))
+  const parsed = helped.safeParse(tryJson(output))
   if (!parsed.success) throw unreadable(`${program}: expected JSON with Username and Secret`)
   const { Username: username, Secret: password } = parsed.data
   if (username !== '<token>') return { username, password }
   throw unreadable(`${program} gives an identity token for ${registry}, which dsc cannot use`)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function unreadable(message: string, cause?: unknown): DscError {

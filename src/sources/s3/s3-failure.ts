@@ -1,11 +1,11 @@
-import type { FailureCode } from '../../failure/failure-table.js'
-import { SourceFailure } from '../../failure/source-failure.js'
+import type { SourceFailure } from '../../failure/source-failure.js'
 import {
   type BrokenRequest,
   describeBrokenRequest,
   headerText,
   readRetryAfterMs,
 } from '../connection-failure.js'
+import { failAs, type Refusal } from '../refusal.js'
 
 /** An unsuccessful answer of an S3 server. */
 interface S3Answer {
@@ -48,30 +48,15 @@ const REGION_CODES = new Set([
   'IllegalLocationConstraintException',
 ])
 
-/** Interpretation of an answer: a failure, as a sentence, and what to do. */
-interface Meaning {
-  readonly code: FailureCode
-  readonly sentence: string
-  readonly hint: string
-  readonly isTransient: boolean
-  readonly isAway?: boolean
-}
-
 /** Turns an S3 error answer into the failure shown to the user. */
 export function describeAnswer(answer: S3Answer): SourceFailure {
   const { what, status } = answer
-  const { code, sentence, hint, isTransient, isAway } = interpret(answer)
   const found = `${status}${answer.code === '' ? '' : ` ${answer.code}`}${answer.message === '' ? '' : `: ${answer.message.slice(0, 300)}`}`
-  const retryAfterMs = readRetryAfterMs(answer)
-  return new SourceFailure(code, `${what}: ${sentence} (the server answered ${found})`, {
-    isTransient,
-    isAway,
-    hint,
-    retryAfterMs,
-  })
+  const answered = `the server answered ${found}`
+  return failAs(interpret(answer), { what, answered, retryAfterMs: readRetryAfterMs(answer) })
 }
 
-function interpret({ status, code, message, headers }: S3Answer): Meaning {
+function interpret({ status, code, message, headers }: S3Answer): Refusal {
   const region = headerText(headers['x-amz-bucket-region'])
   if ((status >= 300 && status < 400) || REGION_CODES.has(code))
     return {
@@ -114,7 +99,7 @@ function interpret({ status, code, message, headers }: S3Answer): Meaning {
 }
 
 /** Explains refusals that other credentials alone would not lift. */
-function explainClosed(code: string, message: string): Pick<Meaning, 'sentence' | 'hint'> | undefined {
+function explainClosed(code: string, message: string): Pick<Refusal, 'sentence' | 'hint'> | undefined {
   if (code === 'InvalidObjectState')
     return {
       sentence: 'the object is archived and has to be restored before it can be read',
@@ -133,7 +118,7 @@ function explainClosed(code: string, message: string): Pick<Meaning, 'sentence' 
   return undefined
 }
 
-function interpretStatus(status: number, code: string): Meaning {
+function interpretStatus(status: number, code: string): Refusal {
   if (status === 404 || status === 410) {
     const [sentence, hint] =
       code === 'NoSuchBucket'
