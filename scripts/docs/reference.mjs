@@ -128,6 +128,7 @@ function writeConfiguration() {
     '- **Byte sizes**: `50GiB` (powers of 1024), `10GB` (powers of 1000), or bytes. A bare `10G` is refused.',
     '- **Rates**: `200MiB/s`, `1Gbit/s`, or bytes per second. A bare `Mb` is refused.',
     '- **Durations**: `250ms`, `90s`, `10m`, `24h`, `7d`, `1h30m`. **Percentages**: `80` or `80%`.',
+    '- **Datasets**: `flowers: s3://ml-data/flowers/` is short for a dataset with this `source`.',
     '- **Paths** are relative to the file that contains them. `~/` is your home folder.\n',
     '## Variables\n',
     '| variable | effect |',

@@ -59,6 +59,11 @@ for (const { name, yaml, says } of [
     says: ':2:3: datasets.a.source: expected a source such as s3://bucket/prefix/, hf://datasets/org/name or file:///folder/, found nothing',
   },
   {
+    name: 'a source of another kind that stands alone',
+    yaml: 'datasets:\n  a: ftp://x/\n',
+    says: ':2:3: datasets.a.source: expected a source such as',
+  },
+  {
     name: 'a source of another kind',
     yaml: 'datasets:\n  a: { source: ftp://x/ }\n',
     says: ':2:16: datasets.a.source: ',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chownSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { arrangeConfig, configFailureOf } from '../testing/config-home.js'
 import { needsRoot } from '../testing/needs.js'
 import { formatOrigin } from './config.js'
@@ -112,6 +113,16 @@ test('loadConfig takes an empty variable as not set, and refuses one that makes 
   assert.equal((await loadConfig({ ...options, environment: { DSC_NODE: '' } })).node, 'a')
   const message = await configFailureOf({ ...options, environment: { DSC_NODE: 'a b' } })
   assert.equal(message, "DSC_NODE: expected a name of letters, digits, '.', '_' and '-', found \"a b\"")
+})
+
+test('loadConfig reads a source alone as a dataset', async () => {
+  const { options, file } = arrangeConfig('datasets:\n  a: s3://bucket/a/\n  b: ./b\n')
+  const { datasets, origins } = await loadConfig(options)
+  assert.deepEqual(datasets, [
+    { name: 'a', source: 's3://bucket/a/', include: [], exclude: [] },
+    { name: 'b', source: pathToFileURL(join(dirname(file), 'b')).href, include: [], exclude: [] },
+  ])
+  assert.equal(formatOrigin(origins['datasets.b.source']!), `${file}:3`)
 })
 
 test('loadConfig lets datasets share keys by YAML anchors', async () => {

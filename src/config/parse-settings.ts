@@ -28,7 +28,7 @@ export function parseSettings(text: string, fileName: string): ParsedSettings {
       }),
     )
   }
-  const raw = withoutNulls(readValues(document, fileName, counter)) ?? {}
+  const raw = withSources(withoutNulls(readValues(document, fileName, counter)) ?? {})
   const parsed = fileSchema.safeParse(raw)
   if (!parsed.success) {
     const schema = createJsonSchema()
@@ -91,6 +91,17 @@ function withoutNulls(value: unknown): unknown {
       .map(([key, child]) => [key, withoutNulls(child)] as const)
       .filter(([, child]) => child !== undefined),
   )
+}
+
+/** `flowers: s3://bucket/flowers/` is short for a dataset with this source. */
+function withSources(raw: unknown): unknown {
+  const { datasets } = raw as { datasets?: unknown }
+  if (typeof datasets !== 'object' || datasets === null || Array.isArray(datasets)) return raw
+  const long = Object.entries(datasets).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? { source: value } : value,
+  ])
+  return { ...(raw as object), datasets: Object.fromEntries(long) }
 }
 
 /** Keys that a JSON Schema allows at a path. */

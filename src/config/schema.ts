@@ -244,7 +244,11 @@ export const fileSchema = z
         .describe('Name of this node in the record. Default: the host name.')
         .optional(),
       cache: cache.describe('The copies on this node, and their limits.').optional(),
-      datasets: datasets.describe('Datasets by name; `dsc dataset add` adds more.').optional(),
+      datasets: datasets
+        .describe(
+          'Datasets by name: {flowers: s3://bucket/flowers/}, or with the keys below. `dsc dataset add` adds more.',
+        )
+        .optional(),
       agent: agent.describe('The process that serves copies to other nodes.').optional(),
       cluster: cluster.describe('What nodes take from each other.').optional(),
       stage: stage.describe('How downloads behave.').optional(),
@@ -261,5 +265,11 @@ export type FileSettings = z.output<typeof fileSchema>
 
 /** JSON Schema of dsc.yaml as people write it, for editors. */
 export function createJsonSchema(): object {
-  return z.toJSONSchema(fileSchema, { io: 'input' })
+  return z.toJSONSchema(fileSchema, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      // A source alone stands for a dataset: `parse-settings.ts` reads it so.
+      if (zodSchema === dataset) Object.assign(jsonSchema, { type: ['object', 'string'] })
+    },
+  })
 }

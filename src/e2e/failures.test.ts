@@ -131,7 +131,14 @@ for (const { words, code, message } of [
   { words: ['dataset', 'add', '../evil', 's3://b/'], code: 2, message: /expected/ },
   { words: ['dataset', 'add', 'x'], code: 2, message: /try: dsc dataset add --help/ },
   { words: ['dataset', 'add', 'x', 's3://bucket/', '--endpoint', '127.0.0.1:9'], code: 2, message: /a URL/ },
-  { words: ['prepare', './photos'], code: 4, message: /try: dsc prepare file:\/\/\/.*\/photos\/ / },
+  { words: ['prepare', './photos'], code: 4, message: /file:\/\/\/.*\/photos\/: no such directory/ },
+  { words: ['prepare', 'photos/new'], code: 4, message: /try: dsc prepare hf:\/\/photos\/new / },
+  { words: ['prepare', 'flowers', 'birds', '--plan'], code: 2, message: /--plan takes one dataset, found 2/ },
+  {
+    words: ['prepare', 'flowers', '--endpoint', 'http://a'],
+    code: 2,
+    message: /--endpoint: only for a source/,
+  },
   { words: ['record', 'migrate', 'nowhere.db', 'new.db'], code: 11, message: /there is no record at/ },
   {
     words: ['params', 'serve', '--mode', 'async', '--workers', '1', '--checkpoint', '/dev/null/x'],

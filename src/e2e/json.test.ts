@@ -28,6 +28,7 @@ const COMMANDS: readonly (readonly [Output, readonly string[]])[] = [
   ['prepare --plan', ['prepare', 'flowers', '--plan']],
   ['prepare', ['prepare', 'flowers', '--task', 't']],
   ['prepare', ['prepare', 'flowers', '--task', 'u']],
+  ['prepare <dataset> <dataset>', ['prepare', 'flowers', './birds', '--task', 'u']],
   ['dataset add', ['dataset', 'add', 'more', 'file:///nowhere/']],
   ['dataset ls', ['dataset', 'ls']],
   ['dataset rm', ['dataset', 'rm', 'more']],

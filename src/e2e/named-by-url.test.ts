@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { escapeControls } from '../failure/escape-controls.js'
+import { startFlowerStore } from '../testing/flower-store.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
 async function makeFlowers(context: TestContext) {
@@ -34,6 +36,60 @@ test('what was prepared by a URL is named by it everywhere, and let go', async (
   assert.match((await dsc('evict', url, '--dry-run')).stdout, /would evict\n {2}\S*flowers/)
 })
 
+test('a folder is a source by its path, and by its URL the same one', async (context) => {
+  const { dsc, url, query, directory } = await makeFlowers(context)
+  assert.equal((await dsc('prepare', './flowers', '--task', 'a')).code, 0)
+  const { downloaded } = JSON.parse((await dsc('prepare', url, '--task', 'b', '--json')).stdout)
+  assert.equal(downloaded, undefined, 'its copy is ready')
+  const absolute = join(directory, 'flowers')
+  assert.match((await dsc('why', absolute)).stdout, /flowers/)
+  assert.match((await dsc('release', './flowers/', '--task', 'a')).stdout, /released 1 lease/)
+  assert.deepEqual(query('SELECT task FROM leases'), [{ task: 'b' }])
+  const missed = await dsc('prepare', 'flowers')
+  assert.match(missed.stderr, /try: dsc prepare \.\/flowers\n/)
+  const declared = await dsc('prepare', './birds', '--task', 'a', '--json')
+  assert.equal(JSON.parse(declared.stdout).dataset, 'birds', 'the name that dsc.yaml gives it')
+})
+
+test('several datasets are prepared in one call, and a path is printed for each', async (context) => {
+  const { dsc, query } = await makeFlowers(context)
+  const { stdout, stderr } = await dsc('prepare', 'birds', './flowers', '--task', 'a')
+  const [birds, flowers, end] = stdout.split('\n')
+  assert.equal(readFileSync(join(birds!, 'b.txt'), 'utf8'), 'b', stderr)
+  assert.equal(readFileSync(join(flowers!, 'a.txt'), 'utf8'), 'a')
+  assert.equal(end, '')
+  assert.equal(query('SELECT task FROM leases').length, 2)
+  const { datasets } = JSON.parse(
+    (await dsc('prepare', './flowers', 'birds', '--task', 'a', '--json')).stdout,
+  )
+  assert.deepEqual(
+    datasets.map(({ path }: { path: string }) => path),
+    [flowers, birds],
+  )
+})
+
+test('a bucket is read at an endpoint, with no credentials, and found again by its URL', async (context) => {
+  const { server, bucket } = await startFlowerStore()
+  context.after(() => server.close())
+  const { dsc, query } = await makeWorld(context, {})
+  const url = `s3://${bucket}/flowers/`
+  const reach = ['--endpoint', server.endpoint, '--anonymous']
+  const { code, stderr } = await dsc('prepare', url, ...reach, '--task', 'a')
+  assert.equal(code, 0, stderr)
+  assert.match((await dsc('why', url)).stdout, /staged/)
+  assert.match((await dsc('release', url, '--task', 'a')).stdout, /released 1 lease/)
+  const elsewhere = await dsc('prepare', url, '--endpoint', 'http://127.0.0.1:1', '--anonymous', '--plan')
+  assert.equal(elsewhere.code, 8, 'the same URL elsewhere is other data')
+  assert.deepEqual(query('SELECT DISTINCT dataset FROM copies').length, 1)
+})
+
+test('a bucket is read with the profile that is named', async (context) => {
+  const { dsc } = await makeWorld(context, {})
+  const { code, stderr } = await dsc('prepare', 's3://ml-data/flowers/', '--profile', 'nope', '--plan')
+  assert.equal(code, 3)
+  assert.match(stderr, /the AWS profile "nope" does not exist/)
+})
+
 test('one source is read once, whatever its dataset is called', async (context) => {
   const { dsc, url, configure } = await makeFlowers(context)
   assert.equal((await dsc('prepare', url, '--task', 'a')).code, 0)
@@ -45,6 +101,7 @@ test('one source is read once, whatever its dataset is called', async (context) 
 test('all names are looked at before anything is staged', async (context) => {
   const { dsc, query } = await makeFlowers(context)
   assert.equal((await dsc('run', 'birds', 'brids', '--', 'true')).code, 4)
+  assert.equal((await dsc('prepare', 'birds', 'brids')).code, 4)
   assert.deepEqual(query('SELECT copy_id FROM copies'), [])
 })
 

@@ -95,6 +95,8 @@ test('parseDatasetName takes up to 100 plain characters and nothing else', () =>
 test('deriveDatasetName is readable, stable and differs between sources with the same last folders', () => {
   assert.equal(deriveDatasetName('s3://ml-data/flowers/v1/'), 'ml-data-flowers-v1-211eb02e')
   assert.equal(deriveDatasetName('s3://ml-data/flowers/v1'), deriveDatasetName('s3://ml-data/flowers/v1/'))
+  const endpoint = 'http://127.0.0.1:9000'
+  assert.notEqual(deriveDatasetName('s3://bucket/x/', { endpoint }), deriveDatasetName('s3://bucket/x/'))
   assert.notEqual(deriveDatasetName('s3://bucket/x/a/b/c/'), deriveDatasetName('s3://bucket/y/a/b/c/'))
   parseDatasetName(deriveDatasetName(`s3://bucket/${'ü'.repeat(300)}/`))
   parseDatasetName(deriveDatasetName('file:///'))

@@ -30,6 +30,11 @@ export interface Dataset {
 /** Which objects of a source belong to the dataset. */
 export type Filters = Pick<Dataset, 'include' | 'exclude'>
 
+/** What a definition says of a source besides its URL, if the source is used without a name. */
+export type SourceSettings = {
+  readonly [Key in keyof Filters | 'endpoint' | 'profile' | 'anonymous']?: Dataset[Key] | undefined
+}
+
 /** Whether two definitions select the same objects; how their bytes are reached does not matter. */
 export function isSameDefinition(one: Dataset, other: Dataset): boolean {
   const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
@@ -56,13 +61,15 @@ export function parseDatasetName(raw: string): string {
 
 /**
  * A readable name for a source without one: the last parts of its path and 8 hexadecimal digits of its hash. The same
- * source, with the same filters, gives the same name on every machine.
+ * source, with the same filters and endpoint, gives the same name on every machine.
  */
-export function deriveDatasetName(source: string, filters: Partial<Filters> = {}): string {
+export function deriveDatasetName(source: string, settings: SourceSettings = {}): string {
   const canonical = formatSourceUrl(parseSourceUrl(source))
-  const { include = [], exclude = [] } = filters
-  const definition =
-    include.length + exclude.length === 0 ? canonical : JSON.stringify([canonical, include, exclude])
+  const { include = [], exclude = [], endpoint } = settings
+  const isPlain = include.length + exclude.length === 0 && endpoint === undefined
+  const definition = isPlain
+    ? canonical
+    : JSON.stringify([canonical, include, exclude, ...(endpoint === undefined ? [] : [endpoint])])
   const slug = canonical
     .replace(/^[a-z0-9]+:\/\//, '')
     .split('/')
@@ -76,8 +83,9 @@ export function deriveDatasetName(source: string, filters: Partial<Filters> = {}
 }
 
 /** Whether the name is the one that dsc derives from a URL: nobody has given it another. */
-export function isUndeclared({ name, source, include, exclude }: Dataset): boolean {
-  return deriveDatasetName(source, { include, exclude }) === name
+export function isUndeclared({ name, source, include, exclude, endpoint }: Dataset): boolean {
+  const derived = [{}, { endpoint }].map((reach) => deriveDatasetName(source, { include, exclude, ...reach }))
+  return derived.includes(name)
 }
 
 function fnv1a(text: string): string {

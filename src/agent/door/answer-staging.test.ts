@@ -46,6 +46,19 @@ test('what an admin stages is ready for everybody, and read again for admins alo
   })
 })
 
+test('only an admin says at which endpoint a source is read', async (context) => {
+  const { as, cache, makeDataset } = await openService(context)
+  const endpoint = 'http://127.0.0.1:1'
+  const dataset = { ...makeDataset(deriveDatasetName(MODEL, { endpoint })), source: MODEL, endpoint }
+  const asked = { ...prepareAs('job'), dataset }
+  await assert.rejects(as(EVE).api.prepare(asked, silently), { code: 'DATASET_UNKNOWN' })
+  assert.deepEqual(await cache.record.listCopies({}, 0), [])
+  assert.deepEqual((await as(0).api.prepare(asked, silently)).copy.source, dataset)
+  await assert.rejects(as(EVE).api.prepare({ ...asked, isRefresh: true }, silently), {
+    code: 'DATASET_UNKNOWN',
+  })
+})
+
 test('another node’s copy says nothing about how a public source is reached', async (context) => {
   const { as, cache, makeDataset } = await openService(context)
   const other = await openExampleCache(context, { record: cache.record, node: 'other' })

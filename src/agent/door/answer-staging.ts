@@ -13,6 +13,7 @@ import { type DoorCall, type Operation, requireRight } from './door-call.js'
 import { locateHolder } from './find-holder.js'
 import {
   type Fields,
+  pickFields,
   readFields,
   readFlag,
   readNumber,
@@ -114,23 +115,27 @@ interface Known {
 }
 
 /**
- * The dataset to stage, as the service knows it: a client's definition says which one, never how it is reached. An
- * undeclared source is read without credentials, for the service's are not the asker's.
+ * The dataset to stage, as the service knows it: a client's definition says which one, and an admin's alone how it is
+ * reached. An undeclared source is read without credentials, for the service's are not the asker's.
  */
 function judgeAsked(call: DoorCall, asked: Dataset, known: Known | undefined): Known {
-  const isSame = known?.dataset.source === asked.source
+  const { name, source, include, exclude } = asked
+  const plain = { name, source, include, exclude }
+  const isSame = known?.dataset.source === source
   const isDeclared = isSame && known.isDeclared
   parseSourceUrl(asked.source)
   requireRight(call, { kind: 'prepare', source: asked.source, isDeclared })
   if (isDeclared) return known
   const mayDoAll = isAdmin(call.asker, call.service.rules)
   // A name that stands for another source is not taken from it, however alike two digests can be made.
-  const isNamed = isSame ? mayDoAll || isUndeclared(asked) : known === undefined && isUndeclared(asked)
+  const isNamed = isSame
+    ? mayDoAll || isUndeclared(plain)
+    : known === undefined && isUndeclared(mayDoAll ? asked : plain)
   if (!isNamed)
     throw new DscError('DATASET_UNKNOWN', `no dataset of this service is called ${asked.name}`, {
       hint: 'dsc dataset ls',
     })
-  return { dataset: mayDoAll ? asked : { ...asked, anonymous: true }, isDeclared }
+  return { dataset: mayDoAll ? asked : { ...plain, anonymous: true }, isDeclared }
 }
 
 async function findKnown({ service }: DoorCall, name: string): Promise<Known | undefined> {
@@ -161,6 +166,7 @@ function readDataset(input: Fields): Dataset {
     source: readText(raw, 'source'),
     include: readTexts(raw, 'include'),
     exclude: readTexts(raw, 'exclude'),
+    ...pickFields(raw, { endpoint: readText, profile: readText, anonymous: readFlag }),
   }
 }
 

@@ -1,5 +1,6 @@
+import { isUndeclared } from '../../model/dataset.js'
 import type { Surroundings } from '../surroundings.js'
-import { resolveDataset } from './resolve-dataset.js'
+import { isSource, resolveDataset } from './resolve-dataset.js'
 import { unknownDataset } from './unknown-dataset.js'
 
 /**
@@ -22,7 +23,17 @@ export async function requireKnownDataset(
   throw await unknownDataset(context, name, { command, otherwise: 'dsc dataset ls' })
 }
 
-/** The name of the dataset whose source is at a URL; any other word stays as it is. */
+/**
+ * The name of the dataset with a source, also where the source was prepared with an endpoint of its own; any other word
+ * stays as it is.
+ */
 export async function nameDataset(context: Surroundings, named: string): Promise<string> {
-  return named.includes('://') ? (await resolveDataset(context, named)).name : named
+  if (!isSource(named)) return named
+  const { name, source } = await resolveDataset(context, named)
+  const { datasets } = await context.config()
+  if (datasets.some((declared) => declared.name === name)) return name
+  const record = await context.openRecord()
+  if (await record.findDataset(name)) return name
+  const known = await record.listDatasets()
+  return known.find((one) => one.source === source && isUndeclared(one))?.name ?? name
 }

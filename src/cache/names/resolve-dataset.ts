@@ -3,38 +3,42 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
-import { type Dataset, deriveDatasetName, type Filters } from '../../model/dataset.js'
-import { findHubPage, parseSourceUrl } from '../../model/source-url.js'
+import { type Dataset, deriveDatasetName, type SourceSettings } from '../../model/dataset.js'
+import { findCanonicalSource, findHubPage, parseSourceUrl } from '../../model/source-url.js'
 import type { Surroundings } from '../surroundings.js'
 import { unknownDataset } from './unknown-dataset.js'
 
 /**
- * Finds the dataset that a user names: one in dsc.yaml, one added to the record, or a source URL, used under a name
- * derived from it (which the record learns once the source is listed). `filters` go with a URL only: a named dataset
- * has its own. Rejects with DATASET_UNKNOWN.
+ * Finds the dataset that a user names: one in dsc.yaml, one added to the record, or a source (a URL, or a path such as
+ * `./photos`), used under a name derived from it (which the record learns once the source is listed). `settings` go
+ * with a source only: a named dataset has its own. Rejects with DATASET_UNKNOWN.
  */
 export async function resolveDataset(
   context: Surroundings,
   named: string,
-  filters: Partial<Filters> = {},
+  settings: SourceSettings = {},
 ): Promise<Dataset> {
   const { datasets } = await context.config()
-  const raw = findHubPage(named, process.env.HF_ENDPOINT) ?? named
-  const { include = [], exclude = [] } = filters
-  const isFiltered = include.length + exclude.length > 0
+  const raw = findFolder(named) ?? findHubPage(named, process.env.HF_ENDPOINT) ?? named
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   if (raw.includes('://')) {
-    const declared = isFiltered ? undefined : datasets.find(({ source }) => source === raw)
-    if (declared) return declared
     parseWord(parseSourceUrl, raw)
+    const source = findCanonicalSource(raw)
+    const declared =
+      given.length === 0 ? datasets.find((one) => findCanonicalSource(one.source) === source) : undefined
+    if (declared) return declared
     const record = await context.openRecord()
-    const name = deriveDatasetName(raw, filters)
+    const name = deriveDatasetName(raw, settings)
     const known = await record.findDataset(name)
-    return known?.source === raw ? known : { name, source: raw, include, exclude }
+    const own = known?.source === raw ? known : { name, source: raw, include: [], exclude: [] }
+    return { ...own, ...Object.fromEntries(given) }
   }
-  if (isFiltered)
-    throw new DscError('USAGE', `--include and --exclude go with a source URL, not with ${raw}`, {
-      hint: `a dataset with a name has its own: dsc dataset add ${raw} <source> --include <glob>`,
+  if (given.length > 0) {
+    const flags = given.map(([flag]) => `--${flag}`).join(', ')
+    throw new DscError('USAGE', `${flags}: only for a source such as s3://bucket/prefix/, not for ${raw}`, {
+      hint: `dsc dataset add ${raw} <source> ${flags.replaceAll(',', '')}`,
     })
+  }
   const declared = datasets.find(({ name }) => name === raw)
   if (declared) return declared
   const record = await context.openRecord()
@@ -47,13 +51,26 @@ export async function resolveDataset(
   throw await unknownDataset(context, raw, { command: 'dsc prepare', otherwise: describeMissing(raw) })
 }
 
+/** Whether a user names a source rather than a dataset: by its URL, or by a path that shows that it is one. */
+export function isSource(named: string): boolean {
+  return named.includes('://') || PATH.test(named)
+}
+
+/** A path that no dataset is called: absolute, or from `.` or `..`. */
+const PATH = /^(\.{1,2}$|\.{0,2}\/)/
+
+/** The URL of a folder that a path names. */
+function findFolder(named: string): string | undefined {
+  return PATH.test(named) ? pathToFileURL(`${resolve(named)}/`).href : undefined
+}
+
 function describeMissing(raw: string): string {
   const slashed = /^(s3|hf|https?|file):\/*([^/].*)$/i.exec(raw)
   if (slashed)
     return `dsc prepare ${slashed[1]!.toLowerCase()}://${slashed[1] === 'file' ? '/' : ''}${slashed[2]}`
   if (/^(datasets\/)?\w[\w.-]*\/\w[\w.-]*$/.test(raw) && !existsSync(raw))
     return `dsc prepare hf://${raw} (a repository of a hub), or dsc prepare s3://${raw}/`
-  return raw.includes('/')
-    ? `dsc prepare ${pathToFileURL(`${resolve(raw)}/`).href} (dsc needs a URL, not a path)`
+  return raw.includes('/') || existsSync(raw)
+    ? `dsc prepare ./${raw}`
     : `dsc dataset add ${raw} s3://bucket/prefix/`
 }

@@ -102,7 +102,7 @@ function list({ cache, turn, options }: Work, knownDirectory: string | undefined
  * dataset behind.
  */
 async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
-  if (dataset.name !== deriveDatasetName(dataset.source)) return
+  if (dataset.name !== deriveDatasetName(dataset.source, { endpoint: dataset.endpoint })) return
   if (await cache.record.findDataset(dataset.name)) return
   await cache.record.saveDataset(dataset, cache.nowMs())
 }

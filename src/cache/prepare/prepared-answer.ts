@@ -47,6 +47,9 @@ export const prepared = z
 /** `dsc prepare <dataset> --json`. */
 export const preparedAnswer = answer(prepared.shape)
 
+/** `dsc prepare <dataset> <dataset> --json`: in the order in which they were named. */
+export const preparedSeveralAnswer = answer({ datasets: list(prepared) })
+
 /** `dsc prepare <dataset> --remote --json` for a copy on another node. */
 export const preparedElsewhereAnswer = answer({ ...prepared.shape, path: z.null(), url: z.string() })
 
@@ -83,5 +86,6 @@ export const preparePlanAnswer = answer({
 
 export type PreparedCopyAnswer = z.infer<typeof prepared>
 export type PreparedAnswer = z.infer<typeof preparedAnswer>
+export type PreparedSeveralAnswer = z.infer<typeof preparedSeveralAnswer>
 export type PreparedElsewhereAnswer = z.infer<typeof preparedElsewhereAnswer>
 export type PreparePlanAnswer = z.infer<typeof preparePlanAnswer>

@@ -3,7 +3,11 @@ import { answer } from '../../answers/answer.js'
 import { byteCount, count, list, seconds, time, version } from '../../answers/fields.js'
 import { leasesAnswer } from '../../cache/leases/lease-answer.js'
 import { definition } from '../../cache/names/dataset-answer.js'
-import { preparedAnswer, preparePlanAnswer } from '../../cache/prepare/prepared-answer.js'
+import {
+  preparedAnswer,
+  preparedSeveralAnswer,
+  preparePlanAnswer,
+} from '../../cache/prepare/prepared-answer.js'
 import { explanationAnswer, failedAnswer } from '../../cache/status/explanation-answer.js'
 import { copy, historyAnswer, lock, statusAnswer } from '../../cache/status/status-answer.js'
 import { verifiedAnswer } from '../../cache/upkeep/verified-answer.js'
@@ -181,6 +185,7 @@ const selfAnswer = answer({
 export const CACHE_ANSWERS = {
   error: errorAnswer,
   prepare: preparedAnswer,
+  'prepare <dataset> <dataset>': preparedSeveralAnswer,
   'prepare --plan': preparePlanAnswer,
   init: initAnswer,
   adopt: adoptAnswer,

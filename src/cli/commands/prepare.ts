@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Leased } from '../../cache/api/node-api.js'
 import { chooseHolder } from '../../cache/leases/choose-holder.js'
 import { identifyCaller } from '../../cache/leases/identify-caller.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
@@ -9,10 +10,10 @@ import { parseDuration, requireTimer } from '../../model/duration.js'
 import { SOURCE_EXAMPLES } from '../../model/source-url.js'
 import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
 import { taskOption, ttlOption } from '../arguments/lease-options.js'
-import { argument } from '../arguments/parse-argument.js'
+import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import { parseNodes } from '../arguments/parse-nodes.js'
 import type { CliContext } from '../context.js'
-import { reportPrepared } from '../output/report-prepared.js'
+import { reportAllPrepared } from '../output/report-prepared.js'
 import { requireRepository } from '../prepare/hub-cache.js'
 import { runAsProlog, runWithinDeadline } from '../prepare/within-deadline.js'
 
@@ -24,6 +25,9 @@ interface PrepareOptions {
   readonly prefetch?: true
   readonly include?: readonly string[]
   readonly exclude?: readonly string[]
+  readonly anonymous?: true
+  readonly endpoint?: string
+  readonly profile?: string
   readonly hf?: true
   readonly wait: boolean
   readonly nodes?: readonly string[]
@@ -39,14 +43,17 @@ interface PrepareOptions {
 export function prepareCommand(context: CliContext): Command {
   return new Command('prepare')
     .description('download a dataset if needed, lease it, print its path')
-    .argument('<dataset>', `name of a dataset, or a source: ${SOURCE_EXAMPLES}`)
+    .argument('<datasets...>', `names of datasets, or sources: ./folder, ${SOURCE_EXAMPLES}`)
     .addOption(taskOption())
     .addOption(ttlOption())
     .option('--plan', 'show what would be downloaded and evicted')
     .option('--refresh', 'check the source for a new version')
     .option('--prefetch', 'for a queued job: use only space that no share is entitled to')
-    .option('--include <glob...>', 'of a source URL: only files that match')
-    .option('--exclude <glob...>', 'of a source URL: no files that match; wins over --include')
+    .option('--include <glob...>', 'of a source: only files that match')
+    .option('--exclude <glob...>', 'of a source: no files that match; wins over --include')
+    .option('--anonymous', 'of a source: send no credentials')
+    .option('--endpoint <url>', 'of a source: S3 server or hub', argument(parseEndpoint))
+    .option('--profile <name>', 'of a source: AWS profile')
     .option('--hf', 'of an hf:// source: print a folder for HF_HUB_CACHE')
     .option('--no-wait', 'fail if another process is staging the dataset')
     .option('--nodes <nodes>', 'stage on these nodes: a,b,c', parseNodes)
@@ -62,19 +69,27 @@ export function prepareCommand(context: CliContext): Command {
     .option('--prolog', 'for a Slurm prolog: exit with 0 even if staging fails')
     .addHelpText(
       'after',
-      '\ndsc leases the copy to the Slurm job or pod, to --task, or to the calling shell or script, and never evicts a\nleased copy.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     for dsc feed',
+      '\ndsc leases the copy to the Slurm job or pod, to --task, or to the calling shell or script, and never evicts a\nleased copy.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers birds labels\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://open-data/flowers/ --anonymous --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     for dsc feed',
     )
-    .action(async (raw: string, options: PrepareOptions) => {
+    .action(async (named: readonly string[], options: PrepareOptions) => {
       const work = () =>
-        runWithinDeadline(context, options.deadline, (limited) => prepare(limited, raw, options))
-      await (options.prolog ? runAsProlog(context, raw, work) : work())
+        runWithinDeadline(context, options.deadline, (limited) => prepare(limited, named, options))
+      await (options.prolog ? runAsProlog(context, named.join(', '), work) : work())
     })
 }
 
-async function prepare(context: CliContext, raw: string, options: PrepareOptions): Promise<void> {
+async function prepare(
+  context: CliContext,
+  named: readonly string[],
+  options: PrepareOptions,
+): Promise<void> {
   await context.config(readBandwidthLimit(options))
-  const dataset = await resolveDataset(context, raw, options)
-  if (options.hf) requireRepository(dataset)
+  requireSingle(named, options)
+  const { include, exclude, anonymous, endpoint, profile } = options
+  const settings = { include, exclude, anonymous, endpoint, profile }
+  const datasets: Dataset[] = []
+  for (const raw of named) datasets.push(await resolveDataset(context, raw, settings)) // before anything is staged
+  if (options.hf) datasets.forEach(requireRepository)
   if (options.stripe && (options.nodes || options.all || options.remote || options.plan)) {
     throw new DscError('USAGE', '--stripe goes with none of --nodes, --all, --remote and --plan', {
       hint: 'dsc prepare --help',
@@ -85,6 +100,8 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
       hint: 'dsc prepare --help',
     })
   }
+  const [dataset] = datasets
+  if (dataset === undefined) return
   if (options.nodes || options.all || options.stripe || options.remote) {
     const isDone = await prepareElsewhere(context, dataset, options)
     if (isDone) return
@@ -96,23 +113,36 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
     ttlMs: options.ttl,
     shares: (await context.config()).cache.policy.shares,
   })
-  const asked = { dataset, isRefresh: options.refresh === true, isPrefetch: options.prefetch === true }
+  const asked = { isRefresh: options.refresh === true, isPrefetch: options.prefetch === true }
   const { signal } = context
   if (options.plan) {
     const { formatPreparePlan } = await import('../output/format-prepare-plan.js')
-    const plan = await api.planPrepare({ ...asked, parties: caller.parties }, { signal })
+    const plan = await api.planPrepare({ ...asked, dataset, parties: caller.parties }, { signal })
     const answer: PreparePlanAnswer = { dsc: 1, ...plan }
     context.report.result(answer, () => formatPreparePlan(plan))
     return
   }
   const lease = chooseHolder(caller, context.nowMs())
   const { reportProgress } = await import('../../cache/prepare/report-progress.js')
-  const prepared = await api.prepare(
-    { ...asked, lease, mayWait: options.wait },
-    { signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
-  )
-  context.report.progress(undefined)
-  reportPrepared(context.report, prepared, { lease: prepared.lease, showsHubCache: options.hf === true })
+  const all: Leased[] = []
+  for (const one of datasets) {
+    const prepared = await api.prepare(
+      { ...asked, dataset: one, lease, mayWait: options.wait },
+      { signal, onProgress: reportProgress(context.report, one.name, context.nowMs) },
+    )
+    context.report.progress(undefined)
+    all.push(prepared)
+  }
+  reportAllPrepared(context.report, all, { showsHubCache: options.hf === true })
+}
+
+/** Rejects options that say where one dataset goes, or show one, if there are several. */
+function requireSingle(named: readonly string[], options: PrepareOptions): void {
+  const alone = (['plan', 'nodes', 'all', 'stripe', 'remote'] as const).find((option) => options[option])
+  if (named.length === 1 || alone === undefined) return
+  throw new DscError('USAGE', `--${alone} takes one dataset, found ${named.length}`, {
+    hint: `dsc prepare ${named[0]} --${alone}`,
+  })
 }
 
 /** Handles the options about other nodes. Returns false if this node must prepare the dataset after all. */

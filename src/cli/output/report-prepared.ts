@@ -1,6 +1,8 @@
+import type { Leased } from '../../cache/api/node-api.js'
 import { hubDirectory } from '../../cache/cache-layout.js'
-import { describePrepared } from '../../cache/prepare/describe-prepared.js'
+import { describePrepared, describePreparedCopy } from '../../cache/prepare/describe-prepared.js'
 import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
+import type { PreparedSeveralAnswer } from '../../cache/prepare/prepared-answer.js'
 import { formatCount, groupDigits } from '../../model/format-count.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import type { Reporter } from './reporter.js'
@@ -14,7 +16,32 @@ export function reportPrepared(
   prepared: Prepared,
   { lease, showsHubCache }: { readonly lease: LeaseRequest; readonly showsHubCache: boolean },
 ): void {
-  const { copy, downloaded } = prepared
+  notePrepared(report, prepared, lease)
+  report.result(describePrepared(prepared, lease), () => choosePath(prepared, showsHubCache))
+}
+
+/** Does the same for several datasets: a path a line, in the order in which they were named. */
+export function reportAllPrepared(
+  report: Reporter,
+  all: readonly Leased[],
+  { showsHubCache }: { readonly showsHubCache: boolean },
+): void {
+  const [only] = all
+  if (all.length === 1 && only) {
+    reportPrepared(report, only, { lease: only.lease, showsHubCache })
+    return
+  }
+  for (const prepared of all) notePrepared(report, prepared, prepared.lease)
+  const datasets = all.map((prepared) => describePreparedCopy(prepared, prepared.lease))
+  const answer: PreparedSeveralAnswer = { dsc: 1, datasets }
+  report.result(answer, () => all.map((prepared) => choosePath(prepared, showsHubCache)).join('\n'))
+}
+
+function choosePath({ copy }: Prepared, showsHubCache: boolean): string {
+  return showsHubCache ? hubDirectory(copy.directory) : copy.path
+}
+
+function notePrepared(report: Reporter, { copy, downloaded }: Prepared, lease: LeaseRequest): void {
   if (downloaded) {
     const verified = Object.entries(downloaded.verifiedBy)
       .filter(([, files]) => files > 0)
@@ -30,7 +57,4 @@ export function reportPrepared(
   if (lease.holder.kind === 'process') {
     report.note(`${copy.dataset}: leased until process ${lease.holder.pid} exits`)
   }
-  report.result(describePrepared(prepared, lease), () =>
-    showsHubCache ? hubDirectory(copy.directory) : copy.path,
-  )
 }
