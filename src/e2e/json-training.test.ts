@@ -58,7 +58,7 @@ test('what dsc memory and dsc params print with --json is what the schema says',
   outputs.check('memory profile', (await world.dsc(...commandWords)).stdout)
   const budget = ['--budget', '60%', '--smallest', '16KiB']
   await outputs.run(world, 'memory ways', ['memory', 'ways', profile, ...budget])
-  await outputs.run(world, 'memory ways', ['memory', 'ways', profile, '--budget', '1%'], 3)
+  await outputs.run(world, 'memory ways', ['memory', 'ways', profile, '--budget', '1%'], 6)
   for (const reload of ['arena', 'slots']) {
     const words = ['memory', 'plan', profile, ...budget, '--reload', reload, '--out', 'plan.json']
     await outputs.run(world, 'memory plan', words)
