@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { makeShardObjects } from '../testing/shard-objects.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { listArrivingShards } from './list-arriving-shards.js'
 
 const SHARDS = 3

@@ -3,8 +3,8 @@ import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
-import { exampleCopy } from '../testing/example-copies.js'
 import { openExampleCache } from '../testing/example-cache.js'
+import { exampleCopy } from '../testing/example-copies.js'
 import { exampleSurroundings } from '../testing/example-surroundings.js'
 import { findHolders, findInRoot, keepInRoot, openSharedTables } from './shared-tables.js'
 
@@ -34,7 +34,11 @@ test('only whole copies in the cache share lists, each for its version and folde
   const { copy } = await prepare(makeDataset('flowers'))
   const context = exampleSurroundings(cache, t.signal)
   const stripe = { index: 0, nodes: ['node-a', 'node-b'] }
-  for (const other of [{ ...copy, stripe }, { ...copy, version: null }, { ...copy, directory: '/elsewhere' }])
+  for (const other of [
+    { ...copy, stripe },
+    { ...copy, version: null },
+    { ...copy, directory: '/elsewhere' },
+  ])
     assert.equal(await openSharedTables(context, other, copy.path), undefined)
   const shared = await openSharedTables(context, copy, copy.path)
   assert.equal(await shared?.find('files'), undefined)
@@ -54,7 +58,10 @@ test('agents of other nodes are asked for their whole copies of the same version
     await record.saveNode({ node, cacheRoot: '/cache', policy: {}, disk, seenAtMs: nowMs, agent } as never)
   }
   const add = (node: string, changes: object = {}) =>
-    record.addAdopted(exampleCopy('flowers', { copyId: `at-${node}`, node, version: 'v1', ...changes }), nowMs)
+    record.addAdopted(
+      exampleCopy('flowers', { copyId: `at-${node}`, node, version: 'v1', ...changes }),
+      nowMs,
+    )
   await add('node-a')
   await add('node-b')
   await add('node-c', { version: 'v2' })

@@ -73,6 +73,17 @@ test('simulatePlan counts stalls, not promises, when copies are slow', () => {
   assert.ok(slow.stallUs > 0 && Math.abs(slow.stepUs - slow.computeUs - slow.stallUs) < 1e-6)
 })
 
+test('simulatePlan gives up where the stall is longer than asked about, and says when', () => {
+  const faults = { copySlowdown: () => 20 }
+  const whole = simulatePlan(PROFILE, planned(), { capacityBytes: BUDGET, faults })
+  const maxStallUs = whole.stallUs / 2
+  const cut = simulatePlan(PROFILE, planned(), { capacityBytes: BUDGET, faults, maxStallUs })
+  assert.match(cut.violations.join('\n'), /given up after a stall of [\d.]+ microseconds/)
+  assert.ok(cut.stallUs > maxStallUs && cut.stepUs < whole.stepUs)
+  const enough = { capacityBytes: BUDGET, faults, maxStallUs: whole.stallUs }
+  assert.deepEqual(simulatePlan(PROFILE, planned(), enough), whole)
+})
+
 test('simulatePlan does a failed copy again', () => {
   const options = { capacityBytes: BUDGET }
   const fine = simulatePlan(PROFILE, planned(), options)
