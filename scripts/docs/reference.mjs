@@ -163,11 +163,12 @@ function describeValue(schema) {
   // A number may also be written as text with its unit, whose form says more.
   const withUnit = anyOf.find((choice) => choice.pattern)
   if (withUnit) return describeValue(withUnit)
-  if (anyOf.length > 0) return anyOf.map(describeValue).join(' or ')
+  if (anyOf.length > 0) return [...new Set(anyOf.map(describeValue))].join(' or ')
   if (schema.additionalProperties) return `${describeValue(schema.additionalProperties)} by name`
   if (schema.const !== undefined) return `\`${schema.const}\``
   if (type === 'boolean') return '`true`, `false`'
   if (type === 'array') return 'list'
+  if (type === 'object') return 'keys'
   if (type === 'integer') return `${minimum.toLocaleString('en')} to ${maximum.toLocaleString('en')}`
   if (format === 'uri') return 'URL'
   if (pattern.includes('(ms|s|m|h|d)')) return 'duration'

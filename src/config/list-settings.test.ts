@@ -35,6 +35,22 @@ test('listSettings lists values as people read them, and where they came from', 
   assert.equal(settings.get('cache.maxPercent')?.value, null)
 })
 
+test('listSettings lists how the CSV of a dataset is written under its own keys', () => {
+  const settings = list(
+    'datasets:\n  a:\n    source: s3://bucket/\n    format:\n      csv:\n        delimiter: "|"\n        header: false\n',
+  )
+  const shown = ['format', 'format.csv.delimiter', 'format.csv.header'].map((key) => {
+    const { value, origin } = settings.get(`datasets.a.${key}`) ?? {}
+    return [key, value, origin?.kind === 'file' && origin.line]
+  })
+  assert.deepEqual(shown, [
+    ['format', 'csv', 5],
+    ['format.csv.delimiter', '|', 6],
+    ['format.csv.header', false, 7],
+  ])
+  assert.equal(settings.has('datasets.a.dialect'), false)
+})
+
 test('listSettings never shows the password of the record or of an endpoint', () => {
   const settings = list(
     'record: postgres://u:hunter2@h/d?password=hunter2\ndatasets: { a: { source: s3://bucket/, endpoint: "http://k:hunter2@h:9000" } }\n',

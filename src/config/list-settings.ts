@@ -52,13 +52,16 @@ export function listSettings(config: Config): ListedSetting[] {
     row('stage.maxRequests', stage.maxRequests, String(stage.maxRequests ?? 'no limit')),
     bytes('stage.bandwidthLimit', stage.bandwidthBytesPerSecond, 'bytes/s'),
     row('history', config.historyMs, formatDuration(config.historyMs)),
-    ...config.datasets.flatMap(({ name, ...dataset }) =>
-      Object.entries(dataset)
+    ...config.datasets.flatMap(({ name, dialect = {}, ...dataset }) => [
+      ...Object.entries(dataset)
         .filter(([, value]) => !Array.isArray(value) || value.length > 0)
         .map(([key, value]) =>
           row(`datasets.${name}.${key}`, typeof value === 'string' ? hideSecrets(value) : value),
         ),
-    ),
+      ...Object.entries(dialect).map(([key, value]) =>
+        row(`datasets.${name}.format.${dataset.format}.${key}`, value),
+      ),
+    ]),
   ]
 }
 

@@ -19,6 +19,21 @@ for (const { name, yaml, says } of [
     says: ':4:5: datasets.a: unknown key regoin, did you mean region?',
   },
   {
+    name: 'an unknown part of a format',
+    yaml: 'datasets:\n  a:\n    source: s3://bucket/\n    format: { csv: { quotes: none } }\n',
+    says: ':4:22: datasets.a.format.csv: unknown key quotes, did you mean quote?',
+  },
+  {
+    name: 'a delimiter of two characters',
+    yaml: 'datasets:\n  a:\n    source: s3://bucket/\n    format: { csv: { delimiter: ";;" } }\n',
+    says: ':4:33: datasets.a.format.csv.delimiter: expected one character such as ";", found ";;"',
+  },
+  {
+    name: 'an unknown format',
+    yaml: 'datasets:\n  a:\n    source: s3://bucket/\n    format: { jsonl: {} }\n',
+    says: ':4:13: datasets.a.format: expected one of files, shards, jsonl, csv, tsv, parquet, mds, litdata, or {csv: {delimiter: ";", quote: none, header: false}}, found {"jsonl":{}}',
+  },
+  {
     name: 'a size without sense',
     yaml: 'cache:\n  minFree: lots\n',
     says: ':2:12: cache.minFree: expected a byte size such as 50GiB, 10GB or 4096, found "lots"',

@@ -109,10 +109,11 @@ function listKeys(schema: object, path: readonly PropertyKey[]): readonly string
   interface Level {
     readonly properties?: Readonly<Record<PropertyKey, Level>>
     readonly additionalProperties?: Level
+    readonly anyOf?: readonly Level[]
   }
-  const level = path.reduce<Level | undefined>(
-    (parent, key) => parent?.properties?.[key] ?? parent?.additionalProperties,
-    schema,
-  )
+  const level = path.reduce<Level | undefined>((parent, key) => {
+    const choices = parent ? [parent, ...(parent.anyOf ?? [])] : []
+    return choices.map(({ properties }) => properties?.[key]).find(Boolean) ?? parent?.additionalProperties
+  }, schema)
   return Object.keys(level?.properties ?? {})
 }

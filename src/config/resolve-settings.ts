@@ -257,15 +257,23 @@ function createDataset(
   settings: NonNullable<FileSettings['datasets']>[string],
   base: PathBase,
 ): Dataset {
-  const { source, include, exclude, namespaces: _, ...access } = settings
+  const { source, include, exclude, format, namespaces: _, ...access } = settings
   // Absent keys are absent in `access` too, so that cached JSON and zod's result are identical.
   return {
     name,
     source: resolveSource(source, base),
-    ...(access as Omit<Dataset, 'name' | 'source' | 'include' | 'exclude'>),
+    ...(access as Omit<Dataset, 'name' | 'source' | 'include' | 'exclude' | 'format' | 'dialect'>),
+    ...(format !== undefined && readFormat(format)),
     include: include ?? [],
     exclude: exclude ?? [],
   }
+}
+
+function readFormat(
+  format: NonNullable<NonNullable<FileSettings['datasets']>[string]['format']>,
+): Pick<Dataset, 'format' | 'dialect'> {
+  if (typeof format === 'string') return { format }
+  return 'csv' in format ? { format: 'csv', dialect: format.csv } : { format: 'tsv', dialect: format.tsv }
 }
 
 function deepFreeze<T extends object>(value: T): T {

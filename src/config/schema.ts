@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { parseDatasetName } from '../model/dataset.js'
 import { isHostName } from '../model/host-name.js'
 import { parseHostPort } from '../model/host-port.js'
-import { FORMAT_NAMES } from '../model/sample-formats.js'
 import { parseSourceUrl, SOURCE_EXAMPLES } from '../model/source-url.js'
 import { csi, namespaces } from './csi-schema.js'
+import { format } from './format-schema.js'
 import {
   byteRate,
   byteSize,
@@ -105,10 +105,7 @@ const dataset = z.strictObject(
     profile: text('the name of an AWS profile').describe('AWS profile.').optional(),
     include: globs.describe('Globs of files to take. Default: all.'),
     exclude: globs.describe('Globs of files to leave out; wins over include. Default: none.'),
-    format: z
-      .enum(FORMAT_NAMES, { error: `one of ${FORMAT_NAMES.join(', ')}` })
-      .describe('Format for feeds. Default: the format of most bytes.')
-      .optional(),
+    format: format.optional(),
     columns: z
       .array(text('the name of a column'), { error: 'a list of columns such as [image, label]' })
       .min(1, { error: 'a list of columns such as [image, label]' })

@@ -39,7 +39,7 @@ test('what is remembered comes back as JSON keeps it, for its text, path and ver
   const folder = join(root, 'dsc-config')
   assert.equal(statSync(folder).mode & 0o777, 0o700)
   assert.equal(readdirSync(folder).length, 1, 'a part file stayed behind')
-  assert.equal(JSON.parse(readFileSync(cachePath, 'utf8')).format, 2)
+  assert.equal(JSON.parse(readFileSync(cachePath, 'utf8')).format, 3)
 })
 
 test('a folder that cannot be written costs time, not the command', () => {

@@ -9,7 +9,7 @@ import type { ParsedSettings } from './parse-settings.js'
  */
 
 /** Bump when the shape of ParsedSettings changes; settings-cache.test.ts pins it. */
-const FORMAT = 2
+const FORMAT = 3
 
 /** The inputs that settings were parsed from. */
 interface SettingsOrigin {

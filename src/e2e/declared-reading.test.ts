@@ -11,10 +11,16 @@ test('a dataset says in dsc.yaml what its files hold and which columns are read;
   const at = (name: string) => join(world.directory, name)
   mkdirSync(at('source-of-lines'))
   writeFileSync(join(at('source-of-lines'), 'all.txt'), '{"id":0}\n{"id":1}\n{"id":2}\n')
+  mkdirSync(at('source-of-records'))
+  writeFileSync(join(at('source-of-records'), 'a.csv'), '1;"x\n2;y\n')
   copyParquet(at('source-of-rows'), { 'a.parquet': 'snappy.parquet' })
   await world.configure({
     datasets: {
       lines: { source: `file://${at('source-of-lines')}`, format: 'jsonl' },
+      records: {
+        source: `file://${at('source-of-records')}`,
+        format: { csv: { delimiter: ';', quote: 'none', header: false } },
+      },
       rows: { source: `file://${at('source-of-rows')}`, columns: ['text'] },
     },
   })
@@ -36,6 +42,13 @@ test('a dataset says in dsc.yaml what its files hold and which columns are read;
   assert.deepEqual(Object.keys(readRow((await read('rows', { columns: ['i8'] })).data)), ['i8'])
   const index = await world.dsc('feed', 'index', 'lines', '--json')
   assert.equal(JSON.parse(index.stdout).formats[0].format, 'json')
+  const records = await world.dsc('feed', 'index', 'records', '--json')
+  assert.deepEqual(
+    [JSON.parse(records.stdout).samples, JSON.parse(records.stdout).formats[0].columns],
+    [2, ['column0', 'column1']],
+  )
+  const dialect = await world.dsc('dataset', 'show', 'records', '--json')
+  assert.deepEqual(JSON.parse(dialect.stdout).dialect, { delimiter: ';', quote: 'none', header: false })
   const shown = await world.dsc('dataset', 'show', 'rows', '--json')
   assert.deepEqual(JSON.parse(shown.stdout).columns, ['text'])
   const wrong = { datasets: { lines: { source: `file://${at('source-of-lines')}`, format: 'lines' } } }

@@ -1,4 +1,4 @@
-import type { FormatName } from './sample-formats.js'
+import type { FormatName, ToldDialect } from './sample-formats.js'
 import { formatSourceUrl, parseSourceUrl } from './source-url.js'
 
 /** A named source of training data with filters. Optional settings are absent, never empty. */
@@ -23,6 +23,8 @@ export interface Dataset {
   readonly exclude: readonly string[]
   /** How feeds find samples in the files. Default: by the format of most bytes in a folder. */
   readonly format?: FormatName | undefined
+  /** How its CSV is written, as far as the user says. */
+  readonly dialect?: ToldDialect | undefined
   /** Columns that feeds read from rows, in this order. Default: all. */
   readonly columns?: readonly string[] | undefined
 }

@@ -9,7 +9,7 @@ import type { Dataset } from '../model/dataset.js'
 import { isSameDefinition } from '../model/dataset.js'
 import { formatCount } from '../model/format-count.js'
 import { agentUrls } from '../model/node.js'
-import type { FormatName } from '../model/sample-formats.js'
+import type { FormatName, ToldDialect } from '../model/sample-formats.js'
 import { holdByThisProcess } from '../platform/processes.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import { openSourceReader } from './open-fallback.js'
@@ -28,6 +28,8 @@ export interface StripedTarget {
   readonly only: readonly string[] | undefined
   /** The content of the files; undefined: as the dataset declares. */
   readonly format: FormatName | undefined
+  /** How CSV is written; undefined: as the dataset declares. */
+  readonly dialect?: ToldDialect | undefined
   /** Where tables of samples are kept between runs. */
   readonly cacheFolder: string
 }
@@ -38,7 +40,7 @@ export interface StripedTarget {
  */
 export async function findStripedSupply(
   context: Surroundings,
-  { target, split, only, format, cacheFolder }: StripedTarget,
+  { target, split, only, format, dialect, cacheFolder }: StripedTarget,
 ): Promise<{ readonly supply: SampleSupply; release(): Promise<void> } | undefined> {
   const found = await findStripes(context, target)
   if (!found) return undefined
@@ -58,7 +60,7 @@ export async function findStripedSupply(
       version: layout.version,
       holders,
       replicas,
-      filter: { split, only, format: format ?? dataset.format },
+      filter: { split, only, format: format ?? dataset.format, dialect: dialect ?? dataset.dialect },
       access,
       cacheFolder,
       onProgress: (listed) =>

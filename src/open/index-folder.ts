@@ -2,6 +2,7 @@ import type { Surroundings } from '../cache/surroundings.js'
 import { formatGroupOrder } from '../feed/plan/group-order.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { Copy } from '../model/copy.js'
+import type { Dataset } from '../model/dataset.js'
 import { formatCount } from '../model/format-count.js'
 import {
   explainLeftOut,
@@ -32,11 +33,13 @@ export async function indexFolder(
   folder: string,
   { copy, reading = { kind: 'unpacked' }, ...options }: IndexFolderOptions,
 ): Promise<SampleFolder> {
-  const { format, columns } = await declaredReading(context, copy, options)
+  const declared = await findDeclared(context, copy)
+  const columns = options.columns ?? declared?.columns
   const cacheFolder = options.cacheFolder ?? samplesCacheFolder(context.environment)
   const listed = await indexSamples(folder, {
     ...options,
-    format,
+    format: options.format ?? declared?.format,
+    dialect: options.dialect ?? declared?.dialect,
     cacheFolder,
     shared: copy && (await openSharedTables(context, copy, folder)),
     rows: findRowsPlace(context, { columns, reading, copy, cacheFolder }),
@@ -62,14 +65,9 @@ function explainGroups({ table, groups }: SampleFolder): string {
   )
 }
 
-/** How to read a copy if the caller does not say: as its dataset declares. */
-async function declaredReading(
-  context: Surroundings,
-  copy: Copy | undefined,
-  given: Pick<IndexFolderOptions, 'format' | 'columns'>,
-): Promise<Pick<IndexFolderOptions, 'format' | 'columns'>> {
-  if (!copy) return given
+/** The dataset of a copy, which says how to read it if the caller does not. */
+async function findDeclared(context: Surroundings, copy: Copy | undefined): Promise<Dataset | undefined> {
+  if (!copy) return undefined
   const { datasets } = await context.config()
-  const declared = datasets.find(({ name }) => name === copy.dataset) ?? copy.source
-  return { format: given.format ?? declared?.format, columns: given.columns ?? declared?.columns }
+  return datasets.find(({ name }) => name === copy.dataset) ?? copy.source ?? undefined
 }

@@ -77,7 +77,7 @@ async function findSupply(
       hint: 'dsc feed serve --help',
     })
   const { findStripedSupply } = await import('./find-striped-supply.js')
-  const striped = await findStripedSupply(context, { target, split, only, format, cacheFolder })
+  const striped = await findStripedSupply(context, { target, split, only, format, dialect, cacheFolder })
   return (
     striped ??
     leaseFolder(context, { ...request, target }, (folder, copy, _, named) =>

@@ -15,6 +15,7 @@ for (const [field, value] of [
   ['columns', 'image'],
   ['endpoint', 5],
   ['pathStyle', 'yes'],
+  ['dialect', { quote: "'" }],
 ] as const)
   test(`a call whose dataset has ${field} ${JSON.stringify(value)} is refused before anything is done`, async () => {
     const dataset = { name: 'flowers', source: 's3://bucket/flowers/', [field]: value }

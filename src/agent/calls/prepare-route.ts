@@ -9,6 +9,7 @@ import { parseStripe, type Stripe } from '../../model/copy.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { parseSourceUrl } from '../../model/source-url.js'
+import { isDialect } from '../../model/told-dialect.js'
 import { answerInLines, type ErrorLine } from '../server/answer-in-lines.js'
 import { parseLeaseRequest } from './parse-lease-request.js'
 
@@ -140,6 +141,7 @@ function parseCalledDataset(raw: unknown): Dataset {
   }
   check(TEXTS, 'a text', isText)
   check(CLAIMS, 'true or false', (value) => typeof value === 'boolean')
+  check(['dialect'], 'delimiter, quote or header of CSV', isDialect)
   check(LISTS, 'a list of texts', (value) => Array.isArray(value) && value.every(isText))
   const dataset = { include: [], exclude: [], ...fields } as unknown as Dataset
   parseDatasetName(String(dataset.name))

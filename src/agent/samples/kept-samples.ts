@@ -62,10 +62,11 @@ export async function fetchKeptSamples(
 }
 
 /** The query of `/v1/copies/<id>/samples`. */
-export function formatSampleQuery({ split, only, format }: SampleFilter): string {
+export function formatSampleQuery({ split, only, format, dialect }: SampleFilter): string {
   const query = new URLSearchParams()
   if (split !== undefined) query.set('split', split)
   if (only) query.set('only', only.join(','))
   if (format) query.set('as', format)
+  if (dialect) query.set('dialect', JSON.stringify(dialect))
   return query.toString()
 }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isDscError } from '../../failure/dsc-error.js'
-import type { FormatName } from '../../model/sample-formats.js'
+import type { FormatName, ToldDialect } from '../../model/sample-formats.js'
 import { indexSamples } from '../../samples/index-samples.js'
 
 /** The folder for the thread to index, and how. */
@@ -9,6 +9,7 @@ export interface SampleIndexData {
   readonly cacheFolder: string | undefined
   readonly only: readonly string[] | undefined
   readonly format: FormatName | undefined
+  readonly dialect: ToldDialect | undefined
 }
 
 /** `table` is null if the folder has no samples. */

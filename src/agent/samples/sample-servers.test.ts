@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../../failure/dsc-error.js'
 import { StorageClient } from '../../feed/storage/storage-client.js'
 import { indexSamples } from '../../samples/index-samples.js'
+import { openSampleTable } from '../../samples/sample-table.js'
 import { makeCertificate } from '../../testing/certificate.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
+import { formatSampleQuery } from './kept-samples.js'
 import { openSampleServers } from './sample-servers.js'
 
 test('an agent with a certificate gives samples to those who believe it, and to nobody in clear', async (context) => {
@@ -65,4 +67,23 @@ test('samples are listed in a bounded number of threads, and all lists are made 
     await answer
   }
   assert.ok(most <= 8, `${most} threads more`) // four, and those of the thread pool for files
+})
+
+test('records are listed as the client says that they are written', async (context) => {
+  const root = join(makeTestFolder(context), 'records')
+  mkdirSync(root)
+  writeFileSync(join(root, 'a.csv'), '1;"x\n2;y\n')
+  const servers = openSampleServers({
+    host: '127.0.0.1',
+    token: undefined,
+    tls: undefined,
+    cacheFolder: undefined,
+  })
+  context.after(() => servers.close())
+  const dialect = { delimiter: ';', quote: 'none', header: false } as const
+  const filter = { split: undefined, only: undefined, format: 'csv', dialect } as const
+  let answer = servers.index(root, filter)
+  for (; answer === 'indexing'; answer = servers.index(root, filter)) await sleep(5)
+  assert.equal(openSampleTable((await answer)!).count, 2)
+  assert.deepEqual(JSON.parse(new URLSearchParams(formatSampleQuery(filter)).get('dialect')!), dialect)
 })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { StorageServer } from '../../feed/storage/storage-server.js'
-import type { FormatName } from '../../model/sample-formats.js'
+import type { FormatName, ToldDialect } from '../../model/sample-formats.js'
 import { BackgroundThread } from '../../platform/background-thread.js'
 import type { SendRule } from '../../platform/send-rule.js'
 import { openSampleTable } from '../../samples/sample-table.js'
@@ -18,6 +18,8 @@ export interface SampleFilter {
   readonly only: readonly string[] | undefined
   /** The content of the files; undefined: the format of most bytes. */
   readonly format: FormatName | undefined
+  /** How CSV is written, as far as the user says. */
+  readonly dialect?: ToldDialect | undefined
 }
 
 /** A folder of a copy, and which of its files may be sent. */
@@ -76,14 +78,14 @@ export function openSampleServers(options: {
   const timer = setInterval(() => void sweep(), SWEEP_MS)
   timer.unref()
   return {
-    index(path, { split, only, format }) {
+    index(path, { split, only, format, dialect }) {
       const folder = join(path, split ?? '')
-      const key = JSON.stringify([folder, only, format])
+      const key = JSON.stringify([folder, only, format, dialect])
       let index = indexes.get(key)
       if (index === undefined) {
         const running = [...indexes.values()].filter(({ doneAtMs }) => doneAtMs === undefined)
         if (running.length >= MAX_INDEXING) return 'indexing' // a later request starts it
-        index = startIndex({ folder, cacheFolder, only, format })
+        index = startIndex({ folder, cacheFolder, only, format, dialect })
         indexes.set(key, index)
       }
       if (index.doneAtMs === undefined) return 'indexing'

@@ -6,7 +6,8 @@ import { DscError } from '../../failure/dsc-error.js'
 import { readBody } from '../../frames/body.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { Copy } from '../../model/copy.js'
-import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
+import { FORMAT_NAMES, type FormatName, type ToldDialect } from '../../model/sample-formats.js'
+import { parseDialect } from '../../model/told-dialect.js'
 import { RECOGNITIONS } from '../../samples/formats/formats.js'
 import { type FolderFile, planSampleFiles } from '../../samples/plan/sample-files.js'
 import { openSampleTable } from '../../samples/sample-table.js'
@@ -23,7 +24,7 @@ interface Serving {
 }
 
 /**
- * Answers `GET /v1/copies/<id>/samples?split=…&only=…&as=…`: the table of the copy's samples. 202: they are being
+ * Answers `GET /v1/copies/<id>/samples?split=…&only=…&as=…&dialect=…`: the table of the copy's samples. 202: they are being
  * listed, ask again; 204: it has none.
  */
 export async function answerSampleTable(
@@ -36,6 +37,7 @@ export async function answerSampleTable(
     split: readSplit(query),
     only: only === null ? undefined : parseWanted(only),
     format: readFormat(query),
+    dialect: readDialect(query),
   }
   const answer = samples.index(copy.path, filter)
   if (answer === 'indexing') {
@@ -100,6 +102,16 @@ function readFormat(query: URLSearchParams): FormatName | undefined {
   const format = FORMAT_NAMES.find((each) => each === name)
   if (name === null || format !== undefined) return format
   throw new DscError('USAGE', `expected one of ${FORMAT_NAMES.join(', ')}, found ${JSON.stringify(name)}`)
+}
+
+/** How the copy's CSV is written, as far as the user says. */
+function readDialect(query: URLSearchParams): ToldDialect | undefined {
+  const told = query.get('dialect')
+  try {
+    return told === null ? undefined : parseDialect(told)
+  } catch (error) {
+    throw new DscError('USAGE', (error as Error).message, { cause: error })
+  }
 }
 
 /** A folder of the dataset; it cannot lead out of the copy. */

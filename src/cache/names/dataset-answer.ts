@@ -16,6 +16,13 @@ export const definition = z
     anonymous: z.boolean().optional(),
     requesterPays: z.boolean().optional(),
     format: z.enum(FORMAT_NAMES).optional(),
+    dialect: z
+      .strictObject({
+        delimiter: z.string().optional(),
+        quote: z.enum(['"', 'none']).optional(),
+        header: z.boolean().optional(),
+      })
+      .optional(),
     columns: list(z.string()).optional(),
   })
   .meta({ id: 'dataset' })

@@ -1,4 +1,4 @@
-/** What a file of delimited text shows of its first record. */
+/** The first record of a file of delimited text. */
 export interface FirstRecord {
   readonly fields: readonly string[]
   /** Whether no other record follows. */

@@ -80,7 +80,7 @@ class QuoteReading {
     this.#isEscaping = quotes === 'escape'
   }
 
-  /** Whether every line has the same number of fields, at least two: a line of one is even whatever it holds. */
+  /** Whether every line has the same number of fields, at least two: lines of one are even in any file. */
   get isEven(): boolean {
     return this.#lines.uneven === 0 && this.#lines.expected > 0
   }

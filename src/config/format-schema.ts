@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { FORMAT_NAMES } from '../model/sample-formats.js'
+import { flag } from './schema-fields.js'
+
+const EXAMPLE = '{csv: {delimiter: ";", quote: none, header: false}}'
+
+const ONE = { error: 'one character such as ";"' }
+
+const dialect = z.strictObject({
+  delimiter: z.string(ONE).length(1, ONE).describe('One character. Default: found in each file.').optional(),
+  quote: z
+    .enum(['"', 'none'], { error: `'"' or none` })
+    .describe('none: quotes are text. Default: found in each file.')
+    .optional(),
+  header: flag.describe('Whether the first record names the fields. Default: found in each file.').optional(),
+})
+
+/** How the samples of a dataset lie in its files: the name of a format, or how its CSV is written. */
+export const format = z
+  .union([z.enum(FORMAT_NAMES), z.strictObject({ csv: dialect }), z.strictObject({ tsv: dialect })], {
+    error: `one of ${FORMAT_NAMES.join(', ')}, or ${EXAMPLE}`,
+  })
+  .describe(`Format for feeds, such as jsonl or ${EXAMPLE}. Default: the format of most bytes.`)
