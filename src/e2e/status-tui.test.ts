@@ -150,6 +150,8 @@ test('status locks and unlocks a copy, and says why it does not evict a leased o
   const [locked] = await record.listCopies({ dataset: 'dataset-0002' }, Date.now())
   assert.equal(locked?.lock?.reason, 'for the paper')
   await terminal.press('u')
+  await terminal.waitFor(/lock of dataset-0002 on gpu-02 \("for the paper"\)\? y\/N/)
+  await terminal.press('y')
   await terminal.waitFor(/unlocked dataset-0002/)
   const [unlocked] = await record.listCopies({ dataset: 'dataset-0002' }, Date.now())
   assert.equal(unlocked?.lock, null)
@@ -229,7 +231,7 @@ test('status says that the record is gone, keeps what it knew, and goes on when 
   const gone = await terminal.waitFor(/unreachable for \d+s, retrying: gone/)
   assert.match(gone.join('\n'), /▶ dataset-0001/)
   await rename(join(directory, 'moved.db'), join(directory, 'record.db'))
-  await terminal.waitFor(/^ dsc status +sqlite:/)
+  await terminal.waitFor(/^ dsc status +1 refused:/)
 })
 
 test('status has colours, those of a theme, and none with NO_COLOR', { skip }, async (context) => {

@@ -100,7 +100,7 @@ function drawLease(lease: PlacedLease, { nowMs, glyphs }: DrawContext): Line {
   const since = ` ${glyphs.dot} since ${formatSpan(nowMs - lease.createdAtMs)}`
   const left = lease.expiresAtMs === null ? '' : `, ends in ${formatSpan(lease.expiresAtMs - nowMs)}`
   const text = `${lease.task}${purpose}${holder}${since}${isLive ? left : ', expired'}`
-  return [span(withoutControls(text), isLive ? {} : { color: 'red' })]
+  return [span(withoutControls(text), isLive ? {} : { color: 'yellow' })]
 }
 
 function drawEvent(event: RecordEvent, width: number, context: DrawContext): readonly Line[] {

@@ -8,7 +8,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['/', 'filter every list by words; Esc clears it'],
   ['s  S', 'sort the list by the next column; the other way round'],
   ['Enter', 'node or dataset, its copies, a copy, its leases; Esc goes back'],
-  ['l  u', 'lock, unlock the copy: a locked copy is never evicted'],
+  ['l  u', 'lock the copy with a reason; unlock it, after a question'],
   ['e', 'evict the copy, after a question'],
   ['x', 'end the lease or the staging, after a question'],
   ['p', 'prepare a dataset on this node'],
@@ -20,7 +20,7 @@ const KEYS: readonly (readonly [string, string])[] = [
 
 const NOTES = [
   'SPACE is the disk: of copies, of others, free; its numbers are the policy’s.',
-  'KEPT BY is what keeps a copy from being evicted: leases of tasks, a lock, its stager, or having no remote source. "-": idle, it may go when room is needed.',
+  'KEPT BY is what keeps a copy from being evicted: leases of tasks, a lock, its stager, or having no remote source. "idle": nothing, dsc may evict it when it needs room.',
 ]
 
 const KEY_CELLS = 16

@@ -1,5 +1,6 @@
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
+import { findTrouble } from './find-trouble.js'
 import type { DrawContext } from './lists/list-rows.js'
 import type { ScreenInput } from './screen-input.js'
 import type { ScreenState } from './screen-state.js'
@@ -8,7 +9,7 @@ import { drawSpark } from './text/glyphs.js'
 import { fitLine, type Line, span, spreadLine } from './text/styled-line.js'
 import { cellWidth, fitText, wrapText } from './text/text-cells.js'
 
-/** The first line: the record's location and the age of the data. Shows an unreadable record in red. */
+/** The first line: what is wrong, in red, or else the record's location; the rate and the clock. */
 export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Line {
   const width = size.columns
   const clock = span(` ${formatClock(context.nowMs, context.utcOffsetMinutes)} `)
@@ -18,6 +19,12 @@ export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Li
     const since = formatSpan(context.nowMs - problem.sinceMs)
     const text = ` unreachable for ${since}, retrying: ${problem.message}`
     return spreadLine([name, span(fitText(text, cellWidth(text)), { color: 'red' })], [clock], width)
+  }
+  const trouble = snapshot && findTrouble(snapshot)
+  if (trouble !== undefined) {
+    const room = width - cellWidth(name.text) - cellWidth(clock.text)
+    const text = fitText(` ${trouble}`, room, { ellipsis: context.glyphs.ellipsis })
+    return spreadLine([name, span(text, { color: 'red', isBold: true })], [clock], width)
   }
   const where = snapshot ? ` ${snapshot.recordLocation}` : ' reading the record'
   return spreadLine([name, span(where, { isDim: true })], [...speed, clock], width)
@@ -68,7 +75,7 @@ function drawLastLine(state: ScreenState, width: number): Line {
     case 'command':
       return ask(':', state.mode.text)
     case 'confirm':
-      return fitLine([span(` ${state.mode.question} `, { color: 'red', isBold: true })], width)
+      return fitLine([span(` ${state.mode.question} `, { color: 'yellow', isBold: true })], width)
     default:
   }
   const keys =

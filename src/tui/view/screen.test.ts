@@ -142,9 +142,8 @@ test('the bar of a disk shows what others take of it', () => {
     disk,
     usage: { ...first!.usage, free: { freeBytes: disk.freeBytes, minFreeBytes: null } },
   }
-  const row = draw(120, 24, { snapshot: { ...status, nodes: [node] } }).find((line) =>
-    line.includes('gpu-01'),
-  )!
+  const lines = draw(120, 24, { snapshot: { ...status, nodes: [node] } })
+  const row = lines.find((line) => line.startsWith('  gpu-01'))!
   const bar = /[█▒░]{5,}/.exec(row.slice(row.indexOf('▒') - 2))?.[0] ?? ''
   assert.ok(Math.abs((bar.match(/[█▒]/g)?.length ?? 0) / bar.length - 0.79) < 0.1, row)
 })

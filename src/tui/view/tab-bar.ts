@@ -20,8 +20,10 @@ const NAMES: Readonly<Record<Tab, string>> = {
 /** The lists with their counts; the filter at the right. */
 export function drawTabs(input: ScreenInput, snapshot: StatusSnapshot): Line {
   const { state, rows, size, context } = input
+  const isRefused = snapshot.waits.some(({ kind }) => kind === 'room')
   const tabs = placeTabs(input, snapshot).map(({ tab, text }): Span => {
-    return tab === state.tab ? span(text, { isInverse: true, isBold: true }) : span(text)
+    if (tab === state.tab) return span(text, { isInverse: true, isBold: true })
+    return span(text, tab === 'waits' && isRefused ? { color: 'red' } : {})
   })
   return spreadLine(tabs, drawFilter(state, rows, context), size.columns)
 }

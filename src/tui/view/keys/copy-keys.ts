@@ -1,6 +1,6 @@
 import { findKeepers } from '../../../cache/status/explain-copy.js'
 import { formatByteSize } from '../../../model/byte-size.js'
-import type { CopyUse } from '../../../model/copy.js'
+import type { CopyLock, CopyUse } from '../../../model/copy.js'
 import type { ScreenState } from '../screen-state.js'
 import { note } from './change-screen.js'
 import { askFirst, endShown } from './end-keys.js'
@@ -32,7 +32,7 @@ export function act(state: ScreenState, text: string, target: KeyTarget): KeyOut
       }
     case 'u':
       if (!copy?.lock) return { state: note(state, copy ? `${copy.dataset} is not locked` : 'no copy here') }
-      return { state, effect: { kind: 'unlock', copyId: copy.copyId, dataset: copy.dataset } }
+      return askUnlock(state, copy, copy.lock)
     case 'e': {
       if (!copy) return { state: note(state, 'no copy to evict here') }
       const obstacle = findObstacle(copy, ownNode)
@@ -44,6 +44,13 @@ export function act(state: ScreenState, text: string, target: KeyTarget): KeyOut
     default:
       return { state }
   }
+}
+
+/** A lock is often a colleague's: says whose it is, and why, before it goes. */
+function askUnlock(state: ScreenState, { copyId, dataset, node }: CopyUse, lock: CopyLock): KeyOutcome {
+  const question = `Remove ${lock.by}'s lock of ${dataset} on ${node} ("${lock.reason}")? y/N`
+  const action = { kind: 'unlock', copyId, dataset } as const
+  return askFirst(state, { question, action, refusal: `${dataset} stays locked` })
 }
 
 /** Why the copy cannot be evicted from here; undefined if it can. */

@@ -99,10 +99,17 @@ test('locking asks for the reason; an empty one gets a default; Esc locks nothin
   assert.deepEqual(press(['down', 'l', 'x', 'escape']).effects, [])
 })
 
-test('a locked copy is unlocked, an unlocked one is said to be so', () => {
-  assert.deepEqual(press(['down', 'down', 'down', 'u']).effects, [
+test('a locked copy is unlocked after a question that names whose lock it is', () => {
+  const asked = press(['down', 'down', 'down', 'u'])
+  assert.deepEqual(asked.effects, [])
+  assert.match(
+    asked.state.mode.kind === 'confirm' ? asked.state.mode.question : '',
+    /^Remove \w+'s lock of dataset-0004 on gpu-02 \(".+"\)\? y\/N$/,
+  )
+  assert.deepEqual(press(['y'], asked.state).effects, [
     { kind: 'unlock', copyId: 'copy-3', dataset: 'dataset-0004' },
   ])
+  assert.deepEqual(press(['n'], asked.state).effects, [])
   assert.match(press(['u']).state.message?.text ?? '', /not locked/)
 })
 
@@ -117,7 +124,7 @@ test('inside a copy, a command waits for Enter, and its letters are no keys', ()
   const typed = press(['down', 'down', 'down', 'enter', ':', ...'unlock'])
   assert.deepEqual(typed.effects, [])
   assert.deepEqual(typed.state.mode, { kind: 'command', text: 'unlock' })
-  const entered = press(['enter'], typed.state)
+  const entered = press(['enter', 'y'], typed.state)
   assert.deepEqual(entered.effects, [{ kind: 'unlock', copyId: 'copy-3', dataset: 'dataset-0004' }])
   assert.equal(entered.state.mode.kind, 'detail')
 })

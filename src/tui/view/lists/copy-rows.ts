@@ -110,7 +110,7 @@ export function drawState(copy: CopyUse): Span {
         : span(`left at ${percent}`, { color: 'yellow' })
     }
     case 'evicting':
-      return span('evicting', { color: 'red' })
+      return span('evicting', { color: 'yellow' })
   }
 }
 
@@ -120,7 +120,7 @@ function drawStripe(copy: CopyUse, broken: ReadonlySet<string | null>): Span {
   return span(formatStripe(copy.stripe), broken.has(copy.copyId) ? { color: 'yellow' } : {})
 }
 
-/** The keepers of a copy, in short: `2 leases`, `lock`, `lock +2`; `-` = idle, may be evicted. */
+/** The keepers of a copy, in short: `2 leases`, `lock`, `lock +2`; `idle`: it may be evicted. */
 export function drawKeepers(copy: CopyUse): Span {
   const keepers = findKeepers(copy)
   const isLocked = keepers.includes('lock')
@@ -132,5 +132,5 @@ export function drawKeepers(copy: CopyUse): Span {
   if (isLocked) return span('lock', { color: 'yellow' })
   if (keepers.includes('no source')) return span('no source', { color: 'yellow' })
   if (keepers.includes('stager')) return span('stager', { color: 'cyan' })
-  return span('-', { isDim: true })
+  return span('idle', { isDim: true })
 }

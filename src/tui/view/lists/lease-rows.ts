@@ -92,7 +92,7 @@ export function listLeaseRows(snapshot: StatusSnapshot, { filter, sort }: ListCh
         span(lease.node),
         span(lease.purpose, lease.purpose === 'use' ? {} : { color: 'cyan' }),
         span(formatSpan(nowMs - lease.createdAtMs)),
-        span(ends, isLive ? {} : { color: 'red' }),
+        span(ends, isLive ? {} : { color: 'yellow' }),
         span(formatWho(lease), { isDim: true }),
       ]
     },

@@ -140,7 +140,7 @@ function drawUsage(
   })
 }
 
+/** Never red: a full cache makes room when it is needed. */
 function colourOf(ratio: number): Colour {
-  if (ratio >= 1) return 'red'
   return ratio >= 0.85 ? 'yellow' : 'green'
 }

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { exampleStatus } from '../../testing/example-status.js'
+import { findTrouble } from './find-trouble.js'
+
+const status = exampleStatus(3)
+const refusal = status.waits.find(({ kind }) => kind === 'room')!
+const waiting = { ...refusal, kind: 'staging' } as const
+const [node] = status.nodes
+const full = { ...node!.usage, diskBytes: { used: 10, allowed: 10 } }
+const short = { ...node!.usage, free: { freeBytes: 1024, minFreeBytes: 4096 } }
+
+for (const { name, waits, usage, says } of [
+  {
+    name: 'the latest refusal',
+    waits: [refusal, { ...refusal, task: 'b' }],
+    usage: full,
+    says: /^2 refused: b wants/,
+  },
+  {
+    name: 'the first line of its reason',
+    waits: [{ ...refusal, reason: 'too big\n  in use: x' }],
+    usage: full,
+    says: /^1 refused: job-4711 wants laion-huge on gpu-01 \(too big\)$/,
+  },
+  {
+    name: 'a disk that others filled',
+    waits: [],
+    usage: short,
+    says: /^disk short: gpu-01 has 1 KiB free of minFree 4 KiB$/,
+  },
+  { name: 'nothing of a full cache', waits: [], usage: full, says: undefined },
+  { name: 'nothing of a job that waits for its download', waits: [waiting], usage: full, says: undefined },
+]) {
+  test(`what is wrong says ${name}`, () => {
+    const trouble = findTrouble({ waits, nodes: [{ ...node!, usage }] })
+    if (says === undefined) assert.equal(trouble, undefined)
+    else assert.match(trouble ?? '', says)
+  })
+}
