@@ -134,7 +134,7 @@ test('a dataset, a lease and its holder are the same everywhere', () => {
 })
 
 /** Keys of dsc.yaml and arguments of PyTorch, which take their names from there. */
-const NAMED_ELSEWHERE = ['pathStyle', 'anonymous', 'requesterPays']
+const NAMED_ELSEWHERE = ['pathStyle', 'anonymous', 'requesterPays', 'header']
 
 test('what is true or false is named as a claim', () => {
   const wrong = find(
