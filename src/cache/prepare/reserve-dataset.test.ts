@@ -44,6 +44,23 @@ test('a ready copy is leased as it is, also if a new listing finds its version a
   )
 })
 
+test('room that another is staging into is shared, not made twice', async (t) => {
+  const { cache, dataset, reserve, listCopies } = await open(t)
+  const first = await reserve()
+  const stager = await cache.record.joinOrReserve(
+    {
+      ...{ dataset: 'flowers', node: cache.node, lease, source: dataset, origin: 's3', isRefresh: false },
+      ...{ stager: lease, directoryOf: (copyId) => `${cache.root}/staging/${copyId}`, version: first.version },
+      accept: () => true,
+    },
+    cache.nowMs(),
+  )
+  assert.equal(stager.outcome, 'stage')
+  const second = await reserve()
+  assert.deepEqual([second.copyId, second.version], [first.copyId, first.version])
+  assert.deepEqual([second.isReady, second.isNew, (await listCopies()).length], [false, false, 1])
+})
+
 test('a reservation that was interrupted before it began changes nothing', async (t) => {
   const { reserve, listCopies } = await open(t)
   await assert.rejects(reserve({ signal: AbortSignal.abort() }), { code: 'INTERRUPTED' })
