@@ -50,7 +50,11 @@ test('room that another is staging into is shared, not made twice', async (t) =>
   const stager = await cache.record.joinOrReserve(
     {
       ...{ dataset: 'flowers', node: cache.node, lease, source: dataset, origin: 's3', isRefresh: false },
-      ...{ stager: lease, directoryOf: (copyId) => `${cache.root}/staging/${copyId}`, version: first.version },
+      ...{
+        stager: lease,
+        directoryOf: (copyId) => `${cache.root}/staging/${copyId}`,
+        version: first.version,
+      },
       accept: () => true,
     },
     cache.nowMs(),

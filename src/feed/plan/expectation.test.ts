@@ -50,6 +50,23 @@ test('what memory keeps is not asked for again, and every further sample of a re
   assert.equal(tight.requestsPerLaterEpoch, countOneByOne(fetched, 1, tight.k))
 })
 
+test('a request takes no more samples than its bytes allow, and at least one', () => {
+  for (const { mib, largestMib, perRequest } of [
+    { mib: 1, largestMib: 1, perRequest: 4 },
+    { mib: 2, largestMib: 2, perRequest: 2 },
+    { mib: 5, largestMib: 8, perRequest: 1 },
+  ]) {
+    const bytes = { sampleBytes: mib * MIB, largestBytes: largestMib * MIB, totalBytes: 100 * mib * MIB }
+    const plan = planExpectation({ ...BASE, ...bytes, sampleCount: 100, memoryBytes: 1024 * MIB })
+    assert.equal(plan.requestsPerEpoch, Math.ceil(100 / perRequest), `${mib} MiB`)
+  }
+})
+
+test('the window is what all nodes may have in flight', () => {
+  const plan = planExpectation({ ...BASE, nodeCount: 3 })
+  assert.equal(plan.windowSamples, 3 * (plan.k + plan.lowWater))
+})
+
 test('a simulation takes the place of the laws', () => {
   const rehearsal = { first: { requests: 300, kept: 0 }, later: { requests: 120, kept: 500 } }
   const plan = planExpectation({ ...BASE, rehearsal })

@@ -187,6 +187,8 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
           NOW_MS,
         )
       assert.equal((await charge(500)).outcome, 'refuse')
+      const [same] = await second.listCopies({ copyId }, NOW_MS)
+      assert.equal(same?.chargedBytes, 100, 'what was refused is not charged')
       assert.equal((await charge(200)).outcome, 'admit')
       const [charged] = await second.listCopies({ copyId }, NOW_MS)
       assert.deepEqual([charged?.chargedBytes, charged?.chargedInodes, charged?.writtenBytes], [300, 7, 300])

@@ -136,6 +136,23 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
     assert.deepEqual(await record.moveStripes(move, NOW_MS), [])
   })
 
+  contract(
+    'moves a stripe whose new place is taken only on another node or in another version',
+    async (record) => {
+      const to = ['node-a', 'node-d', 'node-c']
+      const taken = { index: 0, nodes: to }
+      await add(record, 'old', FIRST)
+      await add(record, 'other node', taken, 'v1', 'node-b')
+      await add(record, 'other version', taken, 'v2')
+      const move = { dataset: 'flowers', version: 'v1', from: NODES, to, reason: 'node-b was lost' }
+      const moved = await record.moveStripes(move, NOW_MS)
+      assert.deepEqual(
+        moved.map(({ copyId, stripe }) => [copyId, stripe]),
+        [['old', taken]],
+      )
+    },
+  )
+
   for (const { how, lose } of [
     {
       how: 'its node is forgotten',
