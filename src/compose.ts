@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NodeApi } from './cache/api/node-api.js'
 import type { Cache, KeptRepository } from './cache/cache.js'
+import { requireOneOwner } from './cache/require-one-owner.js'
 import type { RecordOptions, Surroundings } from './cache/surroundings.js'
 import type { Config, RecordLocation } from './config/config.js'
 import { findDoor } from './config/find-door.js'
@@ -12,6 +13,7 @@ import type { Dataset } from './model/dataset.js'
 import { findHubUrl, nameHubFolder, parseSourceUrl, type SourceScheme } from './model/source-url.js'
 import { becomeOwner } from './platform/become-owner.js'
 import { readMachine } from './platform/machine-identity.js'
+import { readableLikeFolder } from './platform/shared-folder.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/contract/record-store.js'
 import type { SqlDatabase } from './records/database/sql-database.js'
@@ -86,7 +88,9 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
   const openAgain = async (asked: RecordOptions = {}) => {
     const door = await knock()
     if (door) return door.openRecord()
-    const { record: location } = await config()
+    const { record: location, cache } = await config()
+    requireOneOwner(cache.root, location)
+    readableLikeFolder(cache.root)
     const ways = { ...asked, onAway: options.onRecordAway }
     return logPhase('opening the record', () => openRecordAt(location, ways))
   }

@@ -4,6 +4,7 @@ import { addUse } from './cache/leases/add-use.js'
 import { type Caller, chooseHolder } from './cache/leases/choose-holder.js'
 import { identifyCaller } from './cache/leases/identify-caller.js'
 import { takeReadyCopy } from './cache/leases/take-ready-copy.js'
+import { requireOneOwner } from './cache/require-one-owner.js'
 import { reportPrepared } from './cli/output/report-prepared.js'
 import { createReporter } from './cli/output/reporter.js'
 import type { Config, RecordLocation } from './config/config.js'
@@ -47,6 +48,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   if (config.ignoredFile) return false // the whole program says so
   if (doorPath !== undefined) return takeAtDoor(values, doorPath)
   const { datasets, record: location, node, cache } = config
+  requireOneOwner(cache.root, location)
   becomeOwner(cache.root, { isForCommand: false })
   const declared = datasets.find((dataset) => dataset.name === name)
   const opening = openExistingRecord(location)

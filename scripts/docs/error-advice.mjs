@@ -23,7 +23,7 @@ export const ADVICE = {
   IO_FAILED: 'Check the named path, its mount and `dmesg`. Run it again: it continues.',
   DISK_FULL: 'Free some space. `cache.minFree` keeps it free.',
   CACHE_ROOT_INVALID:
-    'Mount the disk, [open the folder](../start/node.md#open-an-existing-cache-to-a-group), or move away the file that is named.',
+    'Mount the disk, [hand the folder over](../start/node.md#hand-over-a-cache-that-a-group-writes), or move away the file that is named.',
   RECORD_UNAVAILABLE:
     'Check write access to the SQLite file and its folder, or PostgreSQL’s host and password.',
   RECORD_NEWER: 'Upgrade this dsc.',

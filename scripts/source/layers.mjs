@@ -23,7 +23,7 @@ export const EDGES = [
   {
     to: 'platform',
     why: 'processes, disks and files of this machine',
-    from: 'log records frames feed exchange memory cache agent open executable cli manifest sources samples',
+    from: 'log config records frames feed exchange memory cache agent open executable cli manifest sources samples',
   },
   {
     to: 'policy',

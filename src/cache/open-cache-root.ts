@@ -1,6 +1,6 @@
 import { link, rename, unlink, writeFile } from 'node:fs/promises'
 import { DscError } from '../failure/dsc-error.js'
-import { makeFolder, shareLikeFolder } from '../platform/shared-folder.js'
+import { makeFolder, readableLikeFolder } from '../platform/shared-folder.js'
 import { readCacheIdentity } from './cache-identity.js'
 import {
   copiesDirectory,
@@ -13,7 +13,7 @@ import {
 /**
  * Creates missing folders of the cache root and checks that it belongs to this cache and has this layout. Its identity
  * file also tells an empty mount point from the disk that belongs there: if the record has copies, a root without
- * identity means a missing disk. From here on, this process creates files and folders as open to others as the root is.
+ * identity means a missing disk. From here on, this process creates files and folders as readable to others as the root is.
  * Resolves with the random id of this cache.
  */
 export async function openCacheRoot(
@@ -23,7 +23,7 @@ export async function openCacheRoot(
   const identity = readCacheIdentity(root)
   if (identity !== undefined) {
     if (identity.layout === LAYOUT_VERSION) {
-      shareLikeFolder(root)
+      readableLikeFolder(root)
       return typeof identity.id === 'string' ? identity.id : renewCacheId(root)
     }
     throw new DscError(
@@ -43,7 +43,7 @@ export async function openCacheRoot(
   }
   try {
     makeFolder(root)
-    shareLikeFolder(root)
+    readableLikeFolder(root)
     for (const directory of [copiesDirectory(root), stagingDirectory(root), trashDirectory(root)]) {
       makeFolder(directory)
     }

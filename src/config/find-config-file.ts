@@ -1,9 +1,7 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
-
-const WRITE_OF_GROUP = 0o020
-const WRITE_OF_OTHERS = 0o002
+import { findOtherWriters } from '../platform/other-writers.js'
 
 /** A user, as file permissions see one. */
 interface User {
@@ -82,16 +80,9 @@ function findStranger(path: string, user: User): string | undefined {
 
 /** Describes who else can write to this. */
 function findWriters(path: string, user: User): string | undefined {
-  const { mode, gid } = lookAt(path, statSync) ?? { mode: 0, gid: 0 }
-  if (mode & WRITE_OF_OTHERS) return `everybody may write to ${path}`
-  return mode & WRITE_OF_GROUP && !isPrivateGroup(gid, user)
-    ? `the group ${gid} may write to ${path}`
-    : undefined
-}
-
-/** Debian and Red Hat give each user a private group of the same number, with umask 002. */
-function isPrivateGroup(gid: number, user: User): boolean {
-  return gid === 0 || (gid === user.gid && user.gid === user.uid)
+  const found = lookAt(path, statSync)
+  const writers = found && findOtherWriters(found, user)
+  return writers && `${writers} may write to ${path}`
 }
 
 function listParents(folder: string): string[] {

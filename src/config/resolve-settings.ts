@@ -90,7 +90,7 @@ export function resolveSettings(from: Surroundings): Config {
     ignoredFile: from.ignoredFile,
     record: record
       ? resolveRecord(record.value, record.base, describeOrigin('record', record.origin))
-      : // Users who share a cache folder must share its record too.
+      : // One cache has one record, also where two users name it.
         sqliteAt(root ? join(cacheRoot, 'record.db') : join(from.stateHome, 'dsc', 'record.db')),
     node: checkNode(choose('node', settings.node), from.hostName),
     cache: { root: cacheRoot, policy: createPolicy(settings.cache) },

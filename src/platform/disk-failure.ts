@@ -38,6 +38,6 @@ export function describeRefusal(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException
   return new DscError('CACHE_ROOT_INVALID', `${path}: this user may not change what is there (${code})`, {
     cause: error,
-    hint: 'ask its owner or root to open it to your group (docs/start/node.md)',
+    hint: 'ask the service of the node at its door (dsc agent), or set cache.root to a folder of your own',
   })
 }

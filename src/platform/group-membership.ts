@@ -14,7 +14,8 @@ export function isGroupMember(group: string, user?: string): boolean {
   return [process.getegid?.(), ...(process.getgroups?.() ?? [])].includes(entry.id)
 }
 
-function readGroups(): string {
+/** The system's list of groups; empty where there is none. */
+export function readGroups(): string {
   try {
     return readFileSync('/etc/group', 'utf8')
   } catch {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { HeldFolder } from './held-folder.js'
-import { createSharedFile, makeFolder, restoreUmask, shareLikeFolder } from './shared-folder.js'
+import { makeFolder, readableLikeFolder, restoreUmask } from './shared-folder.js'
 
 let umask: number
 beforeEach(() => {
@@ -14,32 +14,23 @@ afterEach(() => {
   process.umask(umask)
 })
 
-for (const { folder, file, made } of [
-  { folder: 0o755, file: 0o644, made: 0o755 },
-  { folder: 0o700, file: 0o644, made: 0o700 },
-  { folder: 0o2775, file: 0o664, made: 0o775 },
-  { folder: 0o777, file: 0o666, made: 0o777 },
-  { folder: 0o1777, file: 0o644, made: 0o755 },
+for (const { folder, made, mask } of [
+  { folder: 0o755, made: 0o755, mask: 0o077 },
+  { folder: 0o700, made: 0o700, mask: 0o077 },
+  { folder: 0o750, made: 0o750, mask: 0o077 },
+  { folder: 0o2775, made: 0o755, mask: 0o002 },
 ]) {
-  test(`in a folder of mode ${folder.toString(8)} a shared file is ${file.toString(8)} and a folder ${made.toString(8)}, whatever the umask`, async (context) => {
+  test(`in a folder of mode ${folder.toString(8)} another is made with ${made.toString(8)} under umask ${mask.toString(8)}`, async (context) => {
     const directory = await temporaryDirectory(context)
     await chmod(directory, folder)
-    createSharedFile(join(directory, 'file'))
-    assert.equal((await stat(join(directory, 'file'))).mode & 0o777, file)
-    shareLikeFolder(directory)
+    process.umask(mask)
+    readableLikeFolder(directory)
     await mkdir(join(directory, 'folder'))
     assert.equal((await stat(join(directory, 'folder'))).mode & 0o777, made)
     restoreUmask()
-    assert.equal(process.umask(), 0o077)
+    assert.equal(process.umask(), mask)
   })
 }
-
-test('createSharedFile leaves a file as it is', async (context) => {
-  const path = join(await temporaryDirectory(context), 'file')
-  await writeFile(path, 'kept')
-  createSharedFile(path)
-  assert.equal((await stat(path)).size, 4)
-})
 
 test('makeFolder makes missing parents, and a folder that is there is no error', async (context) => {
   const path = join(await temporaryDirectory(context), 'a/b/c')

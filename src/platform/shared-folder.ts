@@ -1,46 +1,27 @@
-import { closeSync, constants, existsSync, fchmodSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 
-const GROUP_AND_OTHERS = 0o077
+const READ_OF_GROUP_AND_OTHERS = 0o055
 const WRITE_OF_GROUP_AND_OTHERS = 0o022
-const STICKY = 0o1000
 
 let umaskAtStart: number | undefined
 
 /**
- * Makes new files of this process as accessible to group and others as `folder` is: in a folder that a group shares
- * (mode 2775), one member can then finish, evict and repair copies that another member staged, regardless of umask. In
- * a folder with the sticky bit, such as /tmp, files stay with their owners. Other threads have the umask of the main
- * one, and cannot set it.
+ * Makes new files of this process as readable to group and others as `folder` is, whatever the umask, and writable for
+ * its user alone: a cache has one owner. Other threads have the umask of the main one, and cannot set it.
  */
-export function shareLikeFolder(folder: string): void {
+export function readableLikeFolder(folder: string): void {
   if (!isMainThread) return
   umaskAtStart ??= process.umask()
-  process.umask(umaskAtStart & ~grantedBy(folder))
+  const readers = (statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & READ_OF_GROUP_AND_OTHERS
+  process.umask((umaskAtStart & ~readers) | WRITE_OF_GROUP_AND_OTHERS)
 }
 
-/** Undoes `shareLikeFolder`, for programs that this process starts. */
+/** Undoes `readableLikeFolder`, for programs that this process starts. */
 export function restoreUmask(): void {
   if (umaskAtStart !== undefined) process.umask(umaskAtStart)
-}
-
-/** Creates an empty file, unless it exists, that everybody with write permission for its folder can write. */
-export function createSharedFile(path: string): void {
-  if (existsSync(path)) return
-  const mode = 0o644 | (grantedBy(dirname(path)) & WRITE_OF_GROUP_AND_OTHERS)
-  let descriptor: number
-  try {
-    descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, mode)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
-    throw error
-  }
-  try {
-    fchmodSync(descriptor, mode) // even if the umask removed bits
-  } finally {
-    closeSync(descriptor)
-  }
+  umaskAtStart = undefined
 }
 
 /**
@@ -60,11 +41,6 @@ export function makeFolder(path: string | Buffer): void {
       makeFolder(path)
     } else if (!isFolder(path)) throw error
   }
-}
-
-function grantedBy(folder: string): number {
-  const { mode } = statSync(folder)
-  return mode & (mode & STICKY ? GROUP_AND_OTHERS & ~WRITE_OF_GROUP_AND_OTHERS : GROUP_AND_OTHERS)
 }
 
 function isFolder(path: string | Buffer): boolean {

@@ -11,7 +11,7 @@ export interface Owner {
   readonly gid: number
 }
 
-/** The group that shares a cache root. */
+/** The group of all of them. */
 export const GROUP = 64_000
 export const ADA: Owner = { uid: 64_001, gid: GROUP }
 export const BOB: Owner = { uid: 64_002, gid: GROUP }
@@ -26,14 +26,12 @@ export function findObstacle(): string | false {
   return tried.status !== 0 && `another user cannot run ${DSC.join(' ')}: ${tried.error ?? tried.stderr}`
 }
 
-/**
- * Makes a cache root of the group with this mode, beside the world's own, and a function that runs dsc on it as a user.
- */
-export function makeSharedRoot(world: World, mode: number) {
+/** Makes a cache root of this owner and mode, beside the world's own, and a function that runs dsc on it as a user. */
+export function makeSharedRoot(world: World, mode: number, { uid, gid }: Owner) {
   chmodSync(world.directory, 0o755)
   const root = join(world.directory, 'shared')
   mkdirSync(root)
-  chownSync(root, 0, GROUP)
+  chownSync(root, uid, gid)
   chmodSync(root, mode)
   const environment = { DSC_RECORD: join(root, 'record.db') }
   const as = (owner: Owner, ...words: readonly string[]) =>

@@ -8,8 +8,7 @@ import { removeDirectory } from '../../platform/remove-directory.js'
 import { walkTree } from '../../platform/walk-tree.js'
 import { hubDirectory } from '../cache-layout.js'
 
-/** Mask that takes write permission from everybody but the group, which has it only in a cache open to it. */
-const CLOSED_TO_OWNER = 0o7575
+const READ_ONLY = 0o7555
 const COMMIT = /^[0-9a-f]{40}$/
 
 /**
@@ -46,12 +45,12 @@ export async function layHubCache(copyDirectory: string, manifest: Manifest): Pr
   rename(draft, hub)
 }
 
-/** Read-only for its owner, yet other users of the cache may still delete it: the group keeps its permissions. */
+/** Takes write permission from everybody, so that clients of the hub put nothing beside what dsc downloaded. */
 async function closeFolders(top: string): Promise<void> {
   const folders = [top]
   for await (const { path, kind } of walkTree(top)) if (kind === 'directory') folders.push(path)
   for (const folder of folders.reverse())
-    onHeldPath(folder, (path) => chmodSync(path, lstatSync(path).mode & CLOSED_TO_OWNER))
+    onHeldPath(folder, (path) => chmodSync(path, lstatSync(path).mode & READ_ONLY))
 }
 
 /** False: `from` does not exist. */

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, constants, openSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { closeSync, constants, openSync, statfsSync, writeSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { HeldFolder } from '../../platform/held-folder.js'
 
@@ -11,7 +11,6 @@ const RESERVE_FILES = 8
 const NEARLY_FULL = { bytes: 2 * RESERVE_BYTES, inodes: 2 * RESERVE_FILES }
 /** From here on there is space for the reserve (again). */
 const ROOMY = { bytes: 32 * RESERVE_BYTES, inodes: 64 * RESERVE_FILES }
-const STICKY = 0o1000
 const givenUp = new Set<string>()
 
 /**
@@ -48,8 +47,6 @@ export function keepReserve(recordPath: string): void {
     if (isThere || !(givenUp.delete(recordPath) || hasAtLeast(recordPath, ROOMY))) return
     const reserve = parent.makeFolder(name)
     try {
-      const { mode } = statSync(`${parent.path}/.`)
-      if (found === undefined) chmodSync(reserve.path, mode & STICKY ? 0o755 : mode & 0o2777)
       for (let index = 0; index < RESERVE_FILES; index++) fill(reserve.pathOf(`${index}`))
     } finally {
       reserve.close()

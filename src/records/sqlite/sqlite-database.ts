@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { openOrClose } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { requireRegularFile } from '../../platform/regular-file.js'
-import { createSharedFile, makeFolder } from '../../platform/shared-folder.js'
+import { makeFolder } from '../../platform/shared-folder.js'
 import { migrate } from '../database/migrate.js'
 import { schemaMigrations } from '../database/schema.js'
 import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../database/sql-database.js'
@@ -115,7 +115,6 @@ function connect(path: string): Database.Database {
   if (isForReadingOnly(path)) return openCopyForReading(path)
   makeFolder(dirname(path))
   giveUpReserve(path)
-  createSharedFile(path) // SQLite would make it 0644; its journals take the file's mode
   const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
   // Only when the file is new: setting them again would write to it at every opening, and wait for others.
   if (connection.pragma('journal_mode', { simple: true }) !== 'wal') {
@@ -182,7 +181,7 @@ function explainFailure(location: string, error: unknown): unknown {
   }
   if (code === 'SQLITE_IOERR_SHMSIZE') {
     return new DscError('DISK_FULL', `no space is left for this user beside the record ${location}`, {
-      hint: 'run the command as root, for whom file systems keep a share, or delete another file there',
+      hint: 'delete another file there: what is free is the share that the file system keeps for root',
       cause: error,
     })
   }
@@ -199,7 +198,7 @@ function explainFailure(location: string, error: unknown): unknown {
 
 function hintFor(code: string): string {
   if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|EACCES|EROFS)/.test(code))
-    return 'ask its owner or root to open the record and its folder to your group (docs/start/node.md)'
+    return 'ask the service of the node at its door (dsc agent), or set cache.root and record: to your own'
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
     return 'move the file away and run dsc cleanup: it makes a new record of the copies on disk; locks and leases are lost'
   return 'dsc doctor'

@@ -122,8 +122,8 @@ export class FileSink {
 
 /**
  * Gives a file in several parts its size before they arrive, and keeps what earlier attempts wrote. A killed attempt
- * may have left a link to another copy's file or a file of another user, which are removed, or a complete file that is
- * already read-only. True: there was a file of this size.
+ * may have left a link to another copy's file, which is removed, or a complete file that is already read-only. True:
+ * there was a file of this size.
  */
 export function preallocate(path: string, sizeBytes: number): boolean {
   const descriptor = onHeldPath(path, openToWrite, { makesFolders: true })
@@ -136,19 +136,8 @@ export function preallocate(path: string, sizeBytes: number): boolean {
   }
 }
 
-/** In a shared folder, another user's staged file can be replaced but not written to. */
 function openToWrite(path: string): number {
   const left = lstatSync(path, { throwIfNoEntry: false })
-  if (left && !makeWritable(path)) rmSync(path)
+  if (left && !changeFileMode(path, 0o644)) rmSync(path) // not a regular file with a single link
   return openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o644)
-}
-
-/** False: it is another user's, or not a regular file with a single link. */
-function makeWritable(path: string): boolean {
-  try {
-    return changeFileMode(path, 0o644)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
-    return false
-  }
 }
