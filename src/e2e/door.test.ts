@@ -7,7 +7,7 @@ import { ADA, BOB, findObstacle, type Owner } from '../testing/several-users.js'
 import { waitFor } from '../testing/world.js'
 
 const ROOT: Owner = { uid: 0, gid: 0 }
-const NOT_PERMITTED = 67
+const NOT_PERMITTED = 7
 
 describe('a service whose cache is asked at its door', { skip: findObstacle() }, () => {
   let service: NodeService
