@@ -20,4 +20,4 @@ export const format = z
   .union([z.enum(FORMAT_NAMES), z.strictObject({ csv: dialect }), z.strictObject({ tsv: dialect })], {
     error: `one of ${FORMAT_NAMES.join(', ')}, or ${EXAMPLE}`,
   })
-  .describe(`Format for feeds, such as jsonl or ${EXAMPLE}. Default: the format of most bytes.`)
+  .describe('Format for feeds. Default: the format of most bytes.')
