@@ -66,7 +66,7 @@ grep -q sample "$path/1.txt"
 dsc status | grep -q 'KEPT BY'
 dsc doctor >/dev/null
 dsc feed plan "$path" --batch 1 >/dev/null
-if dsc prepare flower 2>error; then exit 1; else [ $? = 5 ]; fi
+if dsc prepare flower 2>error; then exit 1; else [ $? = 4 ]; fi
 dsc release --all --task tour && dsc evict data --yes >/dev/null 2>&1 || dsc cleanup
 rm -rf /tmp/tour
 TOUR

@@ -67,7 +67,7 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
 
   test('lets nobody end the lease of another user, but root', async () => {
     const held = await service.as(BOB, 'release', 'flowers', '--task', 'ada')
-    assert.equal(held.stdout, 'task ada holds nothing of flowers\n')
+    assert.equal(held.stdout, 'task ada has no lease on flowers\n')
     const { leases } = JSON.parse((await service.as(BOB, 'leases', '--json')).stdout)
     const { leaseId } = leases.find(({ task }: { task: string }) => task === 'ada')
     const refused = await service.as(BOB, 'release', '--lease', leaseId)

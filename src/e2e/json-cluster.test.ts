@@ -43,7 +43,7 @@ test('what commands about agents and several nodes print with --json is what the
   const stripe = ['prepare', 'flowers', '--task', 't', '--stripe', 'node-a,node-b']
   await outputs.serve(world, 'agent', ['agent'], () =>
     outputs.serve(onOther, 'agent', ['agent', '--gateway', '127.0.0.1:0'], async () => {
-      await outputs.run(world, 'prepare --nodes', ['prepare', 'gone', ...both], 64)
+      await outputs.run(world, 'prepare --nodes', ['prepare', 'gone', ...both], 11)
       await outputs.run(world, 'prepare --stripe', stripe)
       await outputs.run(world, 'repair', ['repair', 'flowers'])
       await world.dsc('release', '--all', '--any-node', '--task', 't')

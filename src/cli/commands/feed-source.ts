@@ -45,7 +45,7 @@ export interface FeedOptions extends SampleOptions {
 
 /** Adds the argument and the options for which data to feed, and in which order. */
 export function withFeedOptions(command: Command): Command {
-  return withSampleOptions(command)
+  withSampleOptions(command)
     .argument('[dataset]', 'a dataset or a folder')
     .option('--dialect <json>', 'how CSV is written (default: found in each file)', argument(parseDialect))
     .addOption(
@@ -70,13 +70,23 @@ export function withFeedOptions(command: Command): Command {
     .option('--epoch <n>', 'first epoch', parseWholeNumber, 0)
     .option('--order <kind>', 'shuffle, feistel6, sequential, or groups-16 (row groups)', parseOrder)
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
-    .option('--k <n>', 'samples per request', parseK, 'auto')
-    .option('--request <size>', 'bytes per request, if --k is auto (default: 4MiB)', parseMemory)
-    .addOption(new Option('--evict <mode>', 'how to make space').choices(EVICTION_MODES))
     .option('--mix <name=times,…>', 'datasets, and how often an epoch reads each sample', parseMix)
-    .option('--no-map', 'do not let trainers map files')
-    .option('--no-next', 'keep nothing for the next epoch')
-    .option('--conformance', 'the two patented methods to the letter (slow)')
+  for (const option of createTuningOptions()) command.addOption(option.hideHelp())
+  return command
+}
+
+/** Options for tests and measurements, which help leaves out: what they change, the feed chooses better by itself. */
+function createTuningOptions(): readonly Option[] {
+  return [
+    new Option('--k <n>', 'samples per request').argParser(parseK).default('auto'),
+    new Option('--request <size>', 'bytes per request, if --k is auto (default: 4MiB)').argParser(
+      parseMemory,
+    ),
+    new Option('--evict <mode>', 'how to make space').choices(EVICTION_MODES),
+    new Option('--no-map', 'do not let trainers map files'),
+    new Option('--no-next', 'keep nothing for the next epoch'),
+    new Option('--conformance', 'the two patented methods to the letter (slow)'),
+  ]
 }
 
 /** Opens the engine for `dsc feed serve` or `dsc feed bench`. */

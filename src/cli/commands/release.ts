@@ -57,7 +57,7 @@ export function releaseCommand(context: CliContext): Command {
       const answer: ReleaseAnswer = { dsc: 1, released, task, dataset: dataset ?? null }
       context.report.result(answer, () =>
         released === 0
-          ? `task ${task} holds nothing${dataset ? ` of ${dataset}` : ''}`
+          ? `task ${task} has no lease${dataset ? ` on ${dataset}` : ''}`
           : `released ${formatCount(released, 'lease')} of task ${task}`,
       )
     })

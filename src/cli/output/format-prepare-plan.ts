@@ -7,7 +7,7 @@ export function formatPreparePlan(plan: PreparePlan): string {
   const what = `${plan.dataset}: ${formatCount(plan.files, 'file')}, ${formatByteSize(plan.contentBytes)} (at most ${formatByteSize(plan.diskBytes)} on disk)`
   switch (plan.outcome) {
     case 'ready':
-      return `${plan.dataset} is ready at ${plan.path}: nothing to fetch, nothing to evict`
+      return `${plan.dataset} is ready: ${plan.path}`
     case 'wait':
       return `${plan.dataset} is being staged by another process: nothing to fetch, prepare would wait`
     case 'fits':

@@ -35,7 +35,7 @@ export async function readAwsSettings(dataset: Dataset, environment: Settings): 
   const [config, credentials] = [configFile[profile ?? 'default'], credentialsFile[profile ?? 'default']]
   if (profile !== undefined && config === undefined && credentials === undefined && profile !== 'default')
     throw new DscError('CONFIG_INVALID', `the AWS profile ${JSON.stringify(profile)} does not exist`, {
-      hint: 'aws configure list-profiles names those there are; check profile: of the dataset, or AWS_PROFILE',
+      hint: 'aws configure list-profiles, then set --profile, AWS_PROFILE or profile: of the dataset',
     })
   const settings: Settings = { ...config, ...credentials }
   const services = settings.services === undefined ? undefined : configFile[`services.${settings.services}`]
