@@ -1,7 +1,7 @@
 import type { SyntheticNode } from './synthetic-profile.js'
 
 /** Builds the nodes of a network; every method returns the index of the node it added. Sizes are fp32. */
-export class Network {
+class Network {
   readonly nodes: SyntheticNode[] = []
 
   batch(elements: number): number {
