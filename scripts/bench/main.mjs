@@ -12,7 +12,7 @@ import { compareShapes, readSections, writePage } from './harness/page-sections.
 import { parseWords, printHead } from './harness/read-options.mjs'
 
 const NAMES =
-  `start warm stage peers listing refresh growth history cluster swarm swarm-model shares cold gateway feed
+  `start warm stage survival peers listing refresh growth history cluster swarm swarm-model shares cold gateway feed
   formats exchange codec memory memory-models`.split(/\s+/)
 const ROOT = join(import.meta.dirname, '../..')
 const { common, positionals, rest } = parseWords(process.argv.slice(2))
