@@ -73,7 +73,7 @@ async function runAgent(context: TestContext): Promise<{ readonly world: World; 
   for (const [name, code] of [
     ['a', 0],
     ['a', 0],
-    ['b', 12],
+    ['b', 5],
   ] as const)
     assert.equal((await world.dsc('prepare', name, '--task', 'job "1"')).code, code)
   return { world, address }
