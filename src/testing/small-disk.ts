@@ -22,7 +22,14 @@ export async function mountSmallDisk(
   inodes = 0, // as many as fit into memory
 ): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'dsc-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes},nr_inodes=${inodes}`, 'tmpfs', path])
+  execFileSync('mount', [
+    '-t',
+    'tmpfs',
+    '-o',
+    `size=${sizeBytes},nr_inodes=${inodes},mode=0755`,
+    'tmpfs',
+    path,
+  ])
   context.after(async () => {
     await promisify(execFile)('umount', ['--lazy', path])
     await rmdir(path)
