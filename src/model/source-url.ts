@@ -111,12 +111,13 @@ function parseOci(raw: string, rest: string): OciUrl {
     /^([^:@]*)(.*)$/s.exec(slash === -1 ? '' : rest.slice(slash + 1)) ?? []
   if (registry.includes('@')) throw unusable(raw, 'it has credentials before "@"')
   if (!OCI_REGISTRY.test(registry))
-    throw unusable(raw, `${JSON.stringify(registry)} is no registry, such as ghcr.io or localhost:5000`)
+    throw unusable(raw, `${JSON.stringify(registry)} is not a registry such as ghcr.io or localhost:5000`)
   if (!OCI_REPOSITORY.test(repository))
     throw unusable(raw, `${JSON.stringify(repository)} names no repository`)
   // With both, as docker prints it, the digest decides.
   const pinned = reference.replace(/^:[^@]*(?=@)/, '') || ':latest'
-  if (!OCI_REFERENCE.test(pinned)) throw unusable(raw, `${JSON.stringify(pinned)} is no tag or sha256 digest`)
+  if (!OCI_REFERENCE.test(pinned))
+    throw unusable(raw, `${JSON.stringify(pinned)} is neither a tag nor a sha256 digest`)
   return { scheme: 'oci', registry: registry.toLowerCase(), repository, reference: pinned }
 }
 

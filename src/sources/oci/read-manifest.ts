@@ -3,13 +3,13 @@ import { DscError } from '../../failure/dsc-error.js'
 import { tryJson } from '../../model/try-json.js'
 import type { ListedObject, ListOptions } from '../source.js'
 
-const annotations = z.record(z.string(), z.string()).nullish()
+const annotationMap = z.record(z.string(), z.string()).nullish()
 
 const descriptor = z.looseObject({
   mediaType: z.string(),
   digest: z.string(),
   size: z.number().int().nonnegative(),
-  annotations,
+  annotations: annotationMap,
   platform: z.looseObject({ os: z.string(), architecture: z.string() }).nullish(),
 })
 
@@ -17,16 +17,16 @@ const descriptor = z.looseObject({
 const manifest = z.looseObject({
   layers: z.array(descriptor).optional(),
   manifests: z.array(descriptor).optional(),
-  annotations,
+  annotations: annotationMap,
 })
 
-/** What a manifest leads to. */
+/** The files of an artifact, or the manifest that an index leads to. */
 export type ManifestContent =
   | { readonly objects: readonly ListedObject[] }
   /** Digest of the only manifest of an index. */
   | { readonly next: string }
 
-/** What the registry's clients write a layer's file name into. */
+/** Annotations that hold a layer's file name. */
 const NAMES = ['org.opencontainers.image.title', 'org.cncf.model.filepath', 'org.cnai.model.filepath']
 /** What the ORAS clients pack the folder into that the layer is named after; files of any kind have another type. */
 const FOLDER = 'application/vnd.oci.image.layer.v1.tar+gzip'

@@ -7,14 +7,14 @@ import { tryJson } from '../../model/try-json.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** What a registry, or the server of its tokens, is told in `Authorization: Basic`. */
+/** Sent to a registry, or to the server of its tokens, in `Authorization: Basic`. */
 export interface RegistryCredentials {
   readonly username: string
   readonly password: string
 }
 
 const HELPER_TIMEOUT_MS = 30_000
-/** How Docker's own registry stands in the files of its clients. */
+/** Docker Hub's key in the files below; other registries have their host name. */
 const DOCKER_KEYS: Readonly<Record<string, string>> = {
   'registry-1.docker.io': 'https://index.docker.io/v1/',
 }
@@ -61,7 +61,7 @@ async function readConfig(path: string, { isNamed }: { readonly isNamed: boolean
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (!isNamed && (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES')) return {}
-    const found = code === undefined ? 'what is no configuration of docker or podman' : message
+    const found = code === undefined ? 'another kind of file' : message
     throw unreadable(`${path}: expected credentials of registries, found ${found}`, error)
   }
 }

@@ -1,5 +1,6 @@
-import { SourceFailure } from '../../failure/source-failure.js'
+import type { SourceFailure } from '../../failure/source-failure.js'
 import type { AnswerDialect, RefusedAnswer } from '../answer-handler.js'
+import { failAs } from '../refusal.js'
 import { WEB_DIALECT } from '../web-failure.js'
 
 /** Interprets the refusals of a registry. */
@@ -9,17 +10,19 @@ export function speakRegistry(registry: string): Omit<AnswerDialect, 'readFacts'
 
 function describeAnswer(answer: RefusedAnswer, registry: string): SourceFailure {
   const { what, status, body } = answer
-  const said = [status, readErrors(body)].filter(Boolean).join(': ')
-  if (status === 401 || status === 403)
-    return new SourceFailure('SOURCE_DENIED', `${what}: access denied (the registry answered ${said})`, {
-      isTransient: false,
-      hint: `docker login ${registry} (or podman, oras login) with an account that may pull it; registries also hide so what does not exist`,
-    })
-  if (status === 404)
-    return new SourceFailure('SOURCE_NOT_FOUND', `${what}: not in the registry (it answered ${said})`, {
-      isTransient: false,
-      hint: 'check the name and the tag, as in oci://ghcr.io/org/model:tag',
-    })
+  const answered = `the registry answered ${[status, readErrors(body)].filter(Boolean).join(': ')}`
+  const told = { what, answered, retryAfterMs: undefined }
+  if (status === 401 || status === 403) {
+    const hint = `docker login ${registry} (or podman, oras login) with an account that may pull it, and check the name: many registries deny access to what does not exist`
+    return failAs({ code: 'SOURCE_DENIED', sentence: 'access denied', hint, isTransient: false }, told)
+  }
+  if (status === 404) {
+    const hint = 'check the name and the tag, as in oci://ghcr.io/org/model:tag'
+    return failAs(
+      { code: 'SOURCE_NOT_FOUND', sentence: 'not in the registry', hint, isTransient: false },
+      told,
+    )
+  }
   return WEB_DIALECT.describeAnswer(answer)
 }
 

@@ -12,7 +12,7 @@ const DEFAULT_LIFE_SECONDS = 60
 const USED_SHARE = 0.5
 const FOR_EVER_MS = Number.POSITIVE_INFINITY
 
-/** Headers of a request, and how long they are good for. */
+/** Headers that authorize a request, and how long they are valid. */
 export interface Permit {
   readonly headers: Readonly<Record<string, string>>
   /** In milliseconds of `performance.now()` of the process. */
@@ -34,9 +34,9 @@ const answer = z.looseObject({
 })
 
 /**
- * Asks for the right to pull a repository, as the registry wants it asked: with a token of the server that its
- * challenge names, which it also gives to those without credentials; with the credentials themselves; or not at all.
- * Remembers the answer while it is good.
+ * Obtains the right to pull a repository in the way that the registry's challenge demands: a token from the server that
+ * it names (public repositories need no credentials there), the credentials themselves, or nothing. Keeps it while it
+ * is valid.
  */
 export class RegistryTokens {
   readonly #access: RegistryAccess
@@ -77,7 +77,7 @@ function encode({ username, password }: RegistryCredentials): string {
   return Buffer.from(`${username}:${password}`).toString('base64')
 }
 
-/** The challenge of a registry that wants to know who asks; undefined: it does not. */
+/** The challenge of a registry that asks for credentials or a token; undefined: it is open to everybody. */
 async function findChallenge({ base, ca, url }: RegistryAccess): Promise<string | undefined> {
   const dialect = speakRegistry(url.registry)
   let headers: Headers = {}
@@ -110,7 +110,7 @@ async function askForToken(
 ): Promise<Permit> {
   const { realm = '', service } = readParameters(challenge)
   const server = URL.parse(realm, base)
-  // What a registry says may not turn credentials into clear text.
+  // A challenge must not make us send credentials in clear text.
   if (server === null || (server.protocol !== 'https:' && !base.startsWith('http:')))
     throw unusable(url, `its challenge names no https:// server of tokens: ${challenge.slice(0, 200)}`)
   if (service !== undefined) server.searchParams.set('service', service)
