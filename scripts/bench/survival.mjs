@@ -10,12 +10,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { findFreePort } from '../../dist/testing/free-port.js'
 import { DSC, findPrograms, runTimed, versionOf } from './harness/processes.mjs'
 import {
   KEYS,
   s3Dataset,
   startVersitygw,
   storeEnvironment,
+  untilUp,
   upload,
   writeSettings,
 } from './harness/stores.mjs'
@@ -50,7 +52,7 @@ export const benchmark = {
         cells.get(fault).push([found.failed, found.longest.toFixed(1), found.broken].join('/'))
         await cache.stop()
         spawnSync('umount', ['-l', disk])
-        spawnSync('kill', ['-9', String(store.pid)])
+        endStore({ store })
       }
     const rows = [...cells].map(([fault, found]) => [fault, ...found])
     bench.section('readers', table(['fault', ...Object.keys(caches)], rows))
@@ -81,7 +83,7 @@ function mountDisk(bench) {
 
 async function startDsc({ bench, store, disk }) {
   const folder = bench.makeFolder('dsc')
-  const port = 20_000 + Math.floor(Math.random() * 20_000)
+  const port = await findFreePort()
   const record = join(disk, 'record.db')
   const settings = { record: `sqlite://${record}`, cache: { root: join(disk, 'cache') } }
   writeSettings(
@@ -92,6 +94,7 @@ async function startDsc({ bench, store, disk }) {
   const options = { cwd: folder, env: storeEnvironment() }
   const { stdout } = runTimed([...DSC, 'prepare', 'data', '--task', 'bench', '--quiet'], options)
   const supervised = supervise(bench, [...DSC, 'agent'], options)
+  await untilUp({ url: `http://127.0.0.1:${port}/healthz` })
   const forgetRecord = () => {
     for (const end of ['', '-wal', '-shm']) rmSync(record + end, { force: true })
   }
@@ -201,6 +204,10 @@ function makeGroup(bench) {
   return { tasks, squeeze, loosen: () => writeFileSync(limit, isSecond ? 'max' : '-1') }
 }
 
+function endStore({ store }) {
+  spawnSync('kill', ['-9', String(store.pid)]) // it may have ended
+}
+
 /** Removes a folder in which a program may write meanwhile. */
 function removeTree(folder) {
   spawnSync('rm', ['-rf', folder])
@@ -226,7 +233,7 @@ const FAULTS = {
     ])
   },
   'record gone': ({ cache }) => cache.forgetRecord(),
-  'store gone': ({ store }) => spawnSync('kill', ['-9', String(store.pid)]),
+  'store gone': endStore,
 }
 
 /** Lets readers read, inflicts the fault after a fifth of the time, and returns what they noticed. */
