@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isDscError } from '../failure/dsc-error.js'
 import { needsRoot } from '../testing/needs.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { identityFile } from './cache-layout.js'
 import { requireOneOwner } from './require-one-owner.js'
 
 const ADA = 64_001
@@ -19,11 +20,12 @@ async function makeCache(context: TestContext) {
     root: join(directory, 'cache'),
     copies: join(directory, 'cache', 'copies'),
     record: join(directory, 'cache', 'record.db'),
+    identity: identityFile(join(directory, 'cache')),
     folder: join(directory, 'state'),
     outside: join(directory, 'state', 'record.db'),
   }
   for (const name of ['root', 'copies', 'folder']) mkdirSync(places[name]!)
-  for (const name of ['record', 'outside']) writeFileSync(places[name]!, '')
+  for (const name of ['record', 'identity', 'outside']) writeFileSync(places[name]!, '')
   for (const path of Object.values(places)) chownSync(path, ADA, GROUP)
   const refuse = (record = 'record'): { message: string; hint: string | undefined } | undefined => {
     try {
@@ -50,7 +52,6 @@ test('a cache that its owner alone may write is not refused, and none that is mi
 for (const { what, place, mode, who } of [
   { what: 'a root of its group', place: 'root', mode: 0o2775, who: `the group ${GROUP}` },
   { what: 'a root of everybody', place: 'root', mode: 0o777, who: 'everybody' },
-  { what: 'a sticky root of everybody', place: 'root', mode: 0o1777, who: 'everybody' },
   { what: 'copies of its group', place: 'copies', mode: 0o775, who: `the group ${GROUP}` },
   { what: 'a record of its group', place: 'record', mode: 0o664, who: `the group ${GROUP}` },
 ])
@@ -65,6 +66,31 @@ for (const { what, place, mode, who } of [
       hint: `sudo chown -R ${ADA} ${places.root} && sudo chmod -R go-w ${places.root}; everybody else asks dsc agent`,
     })
   })
+
+for (const { what, mode, isCache } of [
+  { what: 'a folder such as /tmp with a cache in it', mode: 0o1777, isCache: true },
+  { what: 'a folder such as /tmp', mode: 0o1777, isCache: false },
+  { what: 'a folder that is no cache yet', mode: 0o777, isCache: false },
+])
+  test(`${what} is not handed over: what else lies there may be others’`, {
+    skip: needsRoot,
+  }, async (context) => {
+    const { places, refuse } = await makeCache(context)
+    chownSync(places.root!, 0, 0)
+    chmodSync(places.root!, mode)
+    if (!isCache) rmSync(places.identity!)
+    assert.deepEqual(refuse(), {
+      message: `everybody may write to ${places.root} (mode ${mode.toString(8)}, owner root)`,
+      hint: `set cache.root to a folder of your own in it, such as ${join(places.root!, 'dsc')}`,
+    })
+  })
+
+test('a folder of a group in a user’s cache becomes that user’s', { skip: needsRoot }, async (context) => {
+  const { places, refuse } = await makeCache(context)
+  chownSync(places.copies!, 0, GROUP)
+  chmodSync(places.copies!, 0o2775)
+  assert.match(refuse()?.hint ?? '', new RegExp(`^sudo chown -R ${ADA} `))
+})
 
 test('a folder that root made for a group becomes the service’s', { skip: needsRoot }, async (context) => {
   const { places, refuse } = await makeCache(context)

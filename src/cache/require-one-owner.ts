@@ -1,9 +1,9 @@
-import { type Stats, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, type Stats, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { RecordLocation } from '../config/config.js'
 import { DscError } from '../failure/dsc-error.js'
 import { findOtherWriters } from '../platform/other-writers.js'
-import { copiesDirectory, stagingDirectory, trashDirectory } from './cache-layout.js'
+import { copiesDirectory, identityFile, stagingDirectory, trashDirectory } from './cache-layout.js'
 
 const STICKY = 0o1000
 
@@ -13,35 +13,38 @@ const STICKY = 0o1000
  * service, whom everybody else asks at the door.
  */
 export function requireOneOwner(root: string, record: RecordLocation): void {
+  const handOver = () => hintFor(root)
   for (const path of [root, copiesDirectory(root), stagingDirectory(root), trashDirectory(root)])
-    requireOwnerAlone(path, handOver(root))
+    requireOwnerAlone(path, handOver)
   if (record.kind !== 'sqlite') return
   const folder = dirname(record.path)
   const isInRoot = folder === root
   // In a folder such as /tmp, nobody replaces the file of another user.
   if (!isInRoot && !((look(folder)?.mode ?? 0) & STICKY))
     requireOwnerAlone(folder, () => 'set record: to a file in a folder that you alone may write to')
-  requireOwnerAlone(record.path, isInRoot ? handOver(root) : () => `chmod go-w ${record.path}`)
+  requireOwnerAlone(record.path, isInRoot ? handOver : () => `chmod go-w ${record.path}`)
 }
 
-function requireOwnerAlone(path: string, hintFor: (found: Stats) => string): void {
+function requireOwnerAlone(path: string, hint: () => string): void {
   const found = look(path)
   if (found === undefined) return
   const { mode, uid } = found
   const writers = findOtherWriters(found, found)
   if (writers === undefined) return
   const shown = `mode ${(mode & 0o7777).toString(8)}, owner ${uid === 0 ? 'root' : uid}`
-  throw new DscError('CACHE_ROOT_INVALID', `${writers} may write to ${path} (${shown})`, {
-    hint: hintFor(found),
-  })
+  throw new DscError('CACHE_ROOT_INVALID', `${writers} may write to ${path} (${shown})`, { hint: hint() })
 }
 
-/** The command that makes it its owner's, or the service's if root made it for a group. Copies stay where they are: nothing is downloaded again. */
-function handOver(root: string): (found: Stats) => string {
-  return ({ uid }) => {
-    const owner = uid === 0 ? 'dsc:dsc' : String(uid)
-    return `sudo chown -R ${owner} ${root} && sudo chmod -R go-w ${root}; everybody else asks dsc agent`
-  }
+/**
+ * The command that makes a cache its owner's, or the service's if root made it for a group. Copies stay where they are:
+ * nothing is downloaded again. Only a cache is handed over: in /tmp, /scratch or a pod's volume lie others' files, too.
+ */
+function hintFor(root: string): string {
+  const { mode = 0, uid = 0 } = look(root) ?? {}
+  if (mode & STICKY || !existsSync(identityFile(root)))
+    return `set cache.root to a folder of your own in it, such as ${join(root, 'dsc')}`
+  const owner = uid === 0 ? 'dsc:dsc' : String(uid)
+  return `sudo chown -R ${owner} ${root} && sudo chmod -R go-w ${root}; everybody else asks dsc agent`
 }
 
 function look(path: string): Stats | undefined {
