@@ -44,10 +44,9 @@ export function packFailure(error: unknown): WireFailure {
 export function unpackFailure(failure: WireFailure): Error {
   if (failure.kind === 'other') {
     const { message, stack, code } = failure
-    return Object.assign(new Error(message), {
-      stack,
-      code,
-    })
+    const error = new Error(message)
+    if (stack !== undefined) error.stack = stack
+    return code === undefined ? error : Object.assign(error, { code })
   }
   const { code, message, hint, isTransient, retryAfterMs } = failure
   return failure.kind === 'source'
