@@ -61,10 +61,11 @@ export class UndeclaredBytes {
   }
 }
 
-/** What one task of a user is staging; `bytes` on disk, as listed. */
+/** A task that stages a dataset for a user. */
 interface Claim {
   readonly uid: number
   readonly dataset: string
+  /** Of the listing, as they will be charged on disk. */
   readonly bytes: number
 }
 

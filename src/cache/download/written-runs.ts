@@ -14,9 +14,9 @@ const NOTHING = Buffer.alloc(PAGE_BYTES)
  * are not all zeros. The last page of a run may be cut short, so it does not count. Only true within one boot: after a
  * power loss the disk may keep old bytes.
  *
- * A page that was cut short may also lie in the middle of a run, where another request had written what follows it.
- * Requests write in order, so a page is whole if its last byte is none of the zeros that were there before. With
- * `isUnproven`, for objects without a checksum that would find the hole, only such pages count.
+ * A page in the middle of a run may be cut short, too, if another request wrote the page after it. Requests write in
+ * order, so a page whose last byte is not zero is whole. An object that `isUnproven` has no checksum to reveal a hole:
+ * only such pages of it count.
  */
 export async function findWrittenRuns(
   path: string,

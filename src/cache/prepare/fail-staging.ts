@@ -24,9 +24,9 @@ export function describeStagingFailure(cache: Cache, error: unknown, directory: 
 }
 
 /**
- * Ends the staging, with a failure that is `isForAll` for the tasks that wait for it; without one it can be resumed. If the record went
- * away with the root, nothing is thrown, because the reason for that matters more. Returns the failure with its id in
- * the history.
+ * Ends the staging. A failure that `isForAll` also ends the tasks that wait for it, and gets an id in the history;
+ * after any other, or none, the next task resumes the staging. If the record went away with the root, nothing is
+ * thrown, because the reason for that matters more. Returns the failure.
  */
 export async function endFailedStaging(
   cache: Cache,

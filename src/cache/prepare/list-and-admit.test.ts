@@ -8,7 +8,7 @@ import { openExampleCache } from '../../testing/example-cache.js'
 import { prepareDataset } from './prepare-dataset.js'
 import type { Admit } from './staging.js'
 
-test('a task that is not admitted ends its own staging, and whoever waits for it stages', async (t) => {
+test('a task that is refused admission fails alone, and the task that waits for it stages', async (t) => {
   const { cache, makeDataset } = await openExampleCache(t)
   const dataset = makeDataset('flowers')
   const refusal = new DscError('QUOTA_EXCEEDED', 'not for this user')

@@ -19,10 +19,10 @@ for (const [how, begin] of beginnings)
     for (const name of ['bees', 'birds']) await prepare(makeDataset(name))
     const record = await openSqliteRecord(join(await temporaryDirectory(context), 'new.db'))
     context.after(() => record.close())
-    const anew = { ...cache, record }
-    await begin(anew)
+    const withNewRecord = { ...cache, record }
+    await begin(withNewRecord)
     await assert.rejects(
-      () => prepare(makeDataset('cats'), { cache: anew }),
+      () => prepare(makeDataset('cats'), { cache: withNewRecord }),
       (error) =>
         isDscError(error, 'QUOTA_EXCEEDED') &&
         /held: bees [\s\S]*held: birds [^\n]*leased by unknown \(found on disk\)/.test(error.message),

@@ -31,8 +31,8 @@ export async function cleanUpNode(
 
 /**
  * Cleans up again and again, for the service that owns a cache: its users need no cron job. A failure is told, and the
- * next time tries again. It ends when `stopping` aborts, between two actions. Returns what ends it, too, and waits for
- * that.
+ * next time tries again. Ends between two actions once `stopping` aborts, or when the returned function is called,
+ * which resolves when it has ended.
  */
 export function keepClean(
   cache: Cache,

@@ -25,7 +25,7 @@ test('a central node’s status is returned, and its refusal told', async (conte
 })
 
 for (const body of ['<html>', '', 'null', '7', '{}', '{"version":"1.2"}'])
-  test(`an answer of ${JSON.stringify(body)} is none of a central node`, async (context) => {
+  test(`a server that answers ${JSON.stringify(body)} is no central node`, async (context) => {
     await assert.rejects(
       ask(context, (_, response) => response.end(body)),
       { code: 'PARAMS_UNREACHABLE', message: /answers, but is no central node$/ },
@@ -36,7 +36,7 @@ for (const body of ['<html>', '', 'null', '7', '{}', '{"version":"1.2"}'])
     )
   })
 
-test('a question that the user stops is interrupted, whoever is at fault', async (context) => {
+test('a question that the user stops rejects as interrupted, although the server did not answer', async (context) => {
   const stopping = new AbortController()
   await assert.rejects(
     ask(context, () => stopping.abort('SIGINT'), stopping.signal),
