@@ -14,6 +14,7 @@ const RULES = {
       'hf://team-a/named',
       'file://*',
     ],
+    'team-b': ['hf://m*'],
   },
 }
 
@@ -49,10 +50,16 @@ for (const [namespace, url, expected] of [
   ['team-a', 'https://data.example/mine/..%5Ctheirs/y.tar', false],
   ['team-a', 'https://data.example/mine/%252e%252e%252ftheirs/y.tar', false],
   ['team-a', 'https://data.example/mine/..;a=b/theirs/y.tar', false],
+  ['team-a', 'https://data.example/mine/%25%32%65%25%32%65%2Ftheirs/y.tar', false],
+  ['team-a', `https://data.example/mine/${'%3'.repeat(20)}5`, false],
+  ['team-a', 'https://data.example/mine/100%25%20of%20..a%2Fb.tar', true],
   ['team-a', 'https://data.example\\@evil.example/mine/y.tar', false],
   ['team-a', 'hf://models/team-a/bert', true],
   ['team-a', 'hf://team-a/bert', true],
   ['team-a', 'hf://datasets/team-a/birds', false],
+  ['team-a', 'hf://models/models/team-a', false],
+  ['team-b', 'hf://models/other/bert', false],
+  ['team-b', 'hf://mine/bert', true],
   ['team-a', 'hf://team-a/named', true],
   ['team-a', 'nothing', false],
 ] as const)

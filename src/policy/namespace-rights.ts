@@ -24,20 +24,32 @@ export function mayNameSource(rules: NamespaceRules, namespace: string, url: str
   const patterns = ['*', namespace].flatMap((key) =>
     Object.hasOwn(rules.sources, key) ? rules.sources[key]! : [],
   )
-  const isModel = source.startsWith('hf://') && !source.startsWith('hf://datasets/')
-  const spellings = isModel ? [source, source.replace('hf://', 'hf://models/')] : [source]
   return patterns.some((pattern) =>
     pattern.endsWith('*')
-      ? spellings.some((spelling) => spelling.startsWith(pattern.slice(0, -1)))
+      ? spellLike(pattern, source).startsWith(pattern.slice(0, -1))
       : findCanonicalSource(pattern) === source,
   )
 }
 
-/** Whether a web server may read `..` in the path: some decode escaped slashes and dots before they look for it. */
+/** The canonical text of a model lacks `models/`, which a pattern may have. */
+function spellLike(pattern: string, source: string): string {
+  const isModel = source.startsWith('hf://') && !source.startsWith('hf://datasets/')
+  return isModel && pattern.startsWith('hf://models/') ? source.replace('hf://', 'hf://models/') : source
+}
+
+/** Passes after which text that still has escapes is refused: servers decode once or twice. */
+const MAX_DECODES = 4
+
+/** Whether a web server may read `..` in the path: some decode escapes before they look for it, even twice. */
 function leadsUpwards(source: string): boolean {
   if (!/^https?:/.test(source)) return false
-  const path = source
-    .replace(/[?#].*$/s, '')
-    .replace(/%(?:25)*(2e|2f|5c)/gi, (_, hexadecimal: string) => decodeURIComponent(`%${hexadecimal}`))
-  return path.split(/[/\\]/).some((name) => name.replace(/;.*$/s, '') === '..') // `..;x`: a parameter of the name
+  let path = source.replace(/[?#].*$/s, '')
+  for (let pass = 0; pass < MAX_DECODES; pass++) {
+    const decoded = path.replace(/%(?:25)*([0-9a-f]{2})/gi, (_, hexadecimal: string) =>
+      String.fromCharCode(Number.parseInt(hexadecimal, 16)),
+    )
+    if (decoded === path) return path.split(/[/\\]/).some((name) => name.replace(/;.*$/s, '') === '..') // `..;x`: a parameter
+    path = decoded
+  }
+  return true
 }
