@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { HELD, LATER, makeCsiNode, REQUEST, TARGET } from '../../testing/csi-node.js'
 
-/** A cache whose record holds back lists of leases, from `hold` to `holdNoMore`, until the test resolves them. */
-function holdLists(cache: Cache) {
+const until = async (isTrue: () => boolean) => {
+  while (!isTrue()) await new Promise(setImmediate)
+}
+
+/** A node that gives its only volume back, and whose record answers no list of leases until the test resolves `held`. */
+async function beginEnd(context: TestContext) {
+  const node = await makeCsiNode(context)
   const held: PromiseWithResolvers<void>[] = []
   let isHolding = false
-  const record = Object.create(cache.record, {
+  const record: Cache['record'] = Object.create(node.cache.record, {
     listLeases: {
       async value(...words: Parameters<Cache['record']['listLeases']>) {
         const gate = Promise.withResolvers<void>()
@@ -17,35 +22,23 @@ function holdLists(cache: Cache) {
           held.push(gate)
           await gate.promise
         }
-        return cache.record.listLeases(...words)
+        return node.cache.record.listLeases(...words)
       },
     },
-  }) as Cache['record']
-  const own: Cache = { ...cache, record }
-  return {
-    own,
-    held,
-    hold: () => {
-      isHolding = true
-    },
-    holdNoMore: () => {
-      isHolding = false
-    },
+  })
+  const volumes = node.start({ ...node.cache, record })
+  await volumes.publish(REQUEST, LATER)
+  isHolding = true
+  const ended = volumes.unpublish(TARGET)
+  await until(() => held.length > 0)
+  const holdNoMore = () => {
+    isHolding = false
   }
-}
-
-const until = async (isTrue: () => boolean) => {
-  while (!isTrue()) await new Promise(setImmediate)
+  return { ...node, volumes, ended, held, holdNoMore }
 }
 
 test('the late end of a volume takes nothing from the next one at its path', async (context) => {
-  const { start, cache, leases, notes, mounter } = await makeCsiNode(context)
-  const { own, held, hold, holdNoMore } = holdLists(cache)
-  const volumes = start(own)
-  await volumes.publish(REQUEST, LATER)
-  hold()
-  const ended = volumes.unpublish(TARGET)
-  await until(() => held.length > 0)
+  const { volumes, ended, held, holdNoMore, leases, notes, mounter } = await beginEnd(context)
   const published = volumes.publish(REQUEST, LATER)
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
   holdNoMore()
@@ -56,14 +49,8 @@ test('the late end of a volume takes nothing from the next one at its path', asy
   assert.deepEqual([await leases(), notes().length, mounter.mounts.size], [HELD, 1, 1])
 })
 
-test('the end of a volume leaves the lease to another one of its pod that came meanwhile', async (context) => {
-  const { start, cache, leases } = await makeCsiNode(context)
-  const { own, held, hold, holdNoMore } = holdLists(cache)
-  const volumes = start(own)
-  await volumes.publish(REQUEST, LATER)
-  hold()
-  const ended = volumes.unpublish(TARGET)
-  await until(() => held.length > 0)
+test('a volume that ends leaves the lease to a second one that its pod got in the meantime', async (context) => {
+  const { volumes, ended, held, holdNoMore, leases } = await beginEnd(context)
   holdNoMore()
   await volumes.publish({ ...REQUEST, volumeId: 'csi-2', target: '/pods/u-1/more' }, LATER)
   held[0]!.resolve()
