@@ -9,6 +9,11 @@ const until = async (isTrue: () => boolean) => {
   while (!isTrue()) await new Promise(setImmediate)
 }
 
+/** Lets everything run that waits for nothing but the record. */
+const someTurns = async () => {
+  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+}
+
 /** A node that gives its only volume back, and whose record answers no list of leases until the test resolves `held`. */
 async function beginEnd(context: TestContext) {
   const node = await makeCsiNode(context)
@@ -40,12 +45,13 @@ async function beginEnd(context: TestContext) {
 test('the late end of a volume takes nothing from the next one at its path', async (context) => {
   const { volumes, ended, held, holdNoMore, leases, notes, mounter } = await beginEnd(context)
   const published = volumes.publish(REQUEST, LATER)
-  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+  await someTurns()
   holdNoMore()
   held.at(-1)!.resolve()
   await published
   held[0]!.resolve()
   await ended
+  await someTurns() // a call waits only a while for its end, which may still be under way
   assert.deepEqual([await leases(), notes().length, mounter.mounts.size], [HELD, 1, 1])
 })
 
