@@ -33,7 +33,7 @@ YAML
 }
 ready() { k -n team-a wait --for=condition=Ready "pod/$1" --timeout="${2:-60s}" >/dev/null; }
 gone() { k -n team-a delete pod "$1" --ignore-not-found "${@:2}" >/dev/null 2>&1; }
-# What a check looks through is read whole before: a command that fails must not look like one that found nothing.
+# Each reads all of the output before it searches it: a command that fails must not look like one that found nothing.
 leased() { local all; all=$(A leases) && grep -q "pod:team-a/$1 " <<<"$all"; }
 not_leased() { local all; all=$(A leases) && ! grep -q "pod:team-a/$1 " <<<"$all"; }
 nothing_leased() { local all; all=$(A leases) && ! grep -q pod: <<<"$all"; }

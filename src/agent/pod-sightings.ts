@@ -1,7 +1,7 @@
 import type { Lease } from '../model/lease.js'
 import { listRunningPods } from '../platform/pods.js'
 
-/** A pod that nobody sees for this long has ended. With a look every 30 s, its lease is gone within a minute. */
+/** A pod unseen for this long has ended. With a look every 30 s, its lease is gone within a minute. */
 const GONE_AFTER_MS = 45_000
 
 /** What can be seen of the pods of this node. */
@@ -13,8 +13,8 @@ interface Sight {
 }
 
 /**
- * Tells which pods live, by two witnesses: their processes and their mounts. A pod is judged only by a witness that would
- * see it: a lease without an end is one of a volume, others are of whoever ran `dsc prepare` in the pod.
+ * Tells which pods live, by two witnesses: their processes and their mounts. Only a witness that would see a pod judges
+ * it: a lease without an end belongs to a volume, any other to a process that ran `dsc prepare` in the pod.
  */
 export class PodSightings {
   /** Uid → when the pod was last seen, or first looked for. */
@@ -39,7 +39,7 @@ export class PodSightings {
     for (const [uid, atMs] of this.#seenAtMs) if (nowMs - atMs > 2 * GONE_AFTER_MS) this.#seenAtMs.delete(uid)
   }
 
-  /** Whether the pod of this lease lives, by the last look: `unknown` if nobody would see it. */
+  /** Whether the pod of this lease lives, by the last look. `unknown`: no witness would see it, or not yet. */
   judge(
     { holder, expiresAtMs }: Pick<Lease, 'holder' | 'expiresAtMs'>,
     nowMs: number,

@@ -264,7 +264,7 @@ function watchCertificate(pem: string, metrics: Metrics, note: (sentence: string
   metrics.set('dsc_certificate_expiry_timestamp_seconds', {}, Math.floor(expiresAtMs / 1000))
   const tell = () => {
     const said = describeExpiry(expiresAtMs, Date.now())
-    if (said !== undefined) note(`agent.tls: ${said}; renew it, then start the agent anew`)
+    if (said !== undefined) note(`agent.tls: ${said}; renew it, then restart the agent`)
   }
   tell()
   const timer = setInterval(tell, CERTIFICATE_MS)

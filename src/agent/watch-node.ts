@@ -73,7 +73,7 @@ export async function renewLeases(
     if (!isSeenAlive(lease) && judgePod(lease) !== 'alive') continue
     await cache.record.renewLease(lease.leaseId, chooseEnd(lease, nowMs), nowMs)
   }
-  await reconcile?.(leases) // last: whatever a volume suffers from, leases of live holders are renewed
+  await reconcile?.(leases) // last: a volume that fails must not keep live holders from their renewal
 }
 
 /** A pod keeps its copy for as long as it runs, so the time it asked for begins again. */

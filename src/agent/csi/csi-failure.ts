@@ -28,7 +28,7 @@ export class CsiRefusal extends Error {
 /** Kubernetes cuts off the message of an event after 1024 bytes; kubelet's own words before it take some 150. */
 const MAX_MESSAGE_BYTES = 850
 
-/** What kubelet is told of a failure: it becomes an event of the pod, so it is one line, with the hint. */
+/** Describes a failure for kubelet, which makes it an event of the pod: in one line, with the hint. */
 export function describeCsiFailure(error: unknown): {
   readonly status: GrpcStatus
   readonly message: string
@@ -49,7 +49,7 @@ export function describeCsiFailure(error: unknown): {
  * | failure                             | status             | kubelet |
  * |-------------------------------------|--------------------|---------|
  * | no room, no disk, no memory         | RESOURCE_EXHAUSTED | retries; runs once there is room |
- * | no such dataset, version or source  | NOT_FOUND          | retries; helps if somebody declares it |
+ * | no such dataset, version or source  | NOT_FOUND          | retries; succeeds once it exists |
  * | the source refuses access           | PERMISSION_DENIED  | retries |
  * | wrong words of the user             | INVALID_ARGUMENT   | retries |
  * | may pass by itself                  | UNAVAILABLE        | retries |

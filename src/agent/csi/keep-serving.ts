@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { GrpcServer } from './grpc-server.js'
 
-/** How often to look whether kubelet, or somebody who cleaned up, removed the socket, in ms. */
+/** Time between two looks at the socket, which kubelet or a cleanup may remove, in ms. */
 const LOOK_MS = 5000
 
 /**

@@ -13,7 +13,7 @@ type Order =
 /** What the mounter sends unasked, once it takes orders. */
 const READY = 0
 
-/** What the mounter answers: done, unless there is a failure, or a defect of dsc. */
+/** The mounter's answer: `error` is a failure, `defect` a mistake of dsc. Without either, the order is carried out. */
 interface Done {
   readonly id: number
   readonly error?: KnownFailure
@@ -107,7 +107,7 @@ function mounterGone(): DscError {
   return new DscError('INTERRUPTED', 'the process that mounts has ended')
 }
 
-/** Throws for anything but an order: whoever is at the other end may have been taken over. */
+/** Throws for anything but an order: the agent at the other end may be compromised. */
 function parseOrder(raw: unknown): Order {
   const { id, verb, source, target } = (raw ?? {}) as Partial<
     Record<'id' | 'verb' | 'source' | 'target', unknown>

@@ -37,7 +37,7 @@ test('the mounter mounts copies into volumes of pods, and nothing else anywhere 
     await assert.rejects(mounter.mount(source, `/kubelet/${VOLUME}`), { code }, source)
 })
 
-test('the mounter touches no volume of another driver, nor one of which kubelet does not say whose it is', async (context) => {
+test('the mounter refuses a volume of another driver, and one whose note is damaged', async (context) => {
   const root = await temporaryDirectory(context)
   const mounter = new BindMounter({ root, kubelet: root, driver: 'dsc.io' })
   const target = join(root, VOLUME)
@@ -85,7 +85,7 @@ test('orders and failures cross the link, and an end of either side ends what wa
   await assert.rejects(linked.mount('/a', '/x'), { code: 'INTERRUPTED' })
 })
 
-test('what is no order ends the link', async () => {
+test('anything but an order ends the link', async () => {
   const [here, there] = duplexPair()
   const served = serveMounts(there, makeMemoryMounter())
   here.write('{"id":1,"verb":"run","target":"/x"}\n')
@@ -93,7 +93,7 @@ test('what is no order ends the link', async () => {
   assert.equal(there.destroyed, true)
 })
 
-test("the kernel's refusals and defects of the mounter cross the link as what they are", async () => {
+test('a refusal of the kernel crosses the link as a failure, and a defect of the mounter as a defect', async () => {
   const [here, there] = duplexPair()
   const memory = makeMemoryMounter()
   const busy = Object.assign(new Error('EBUSY: rmdir'), { code: 'EBUSY', syscall: 'rmdir', path: '/x' })

@@ -35,9 +35,9 @@ const OPTIONS = 'bind,ro,nosuid,nodev'
 const SOURCE_DESCRIPTOR = 3
 
 /**
- * Mounts from the cache at `root` into volumes of the driver in the pods of the kubelet whose folder is `kubelet`, and
- * touches nothing else: whoever asks may be taken over. No link below the root is followed, and the very folder that was looked at is mounted, whatever
- * its name means by then.
+ * Mounts folders of the cache at `root` into the driver's volumes of pods below `kubelet`, and refuses all other paths:
+ * the agent that asks may be compromised. It follows no link below the root, and mounts the folder that it opened, even
+ * if another has taken the name since.
  */
 export class BindMounter implements Mounter {
   readonly #root: string
@@ -101,8 +101,8 @@ export class BindMounter implements Mounter {
 }
 
 /**
- * Kubelet notes beside the mount point of each CSI volume whose it is, from before it asks for the mount until it is
- * unmounted. Without a note there is no volume of another driver.
+ * Throws USAGE if the volume belongs to another driver. Kubelet notes the driver beside the mount point of each CSI
+ * volume, from before the mount until after the unmount: a path without a note has no volume of another driver.
  */
 function requireDriver(target: string, driver: string): void {
   const path = join(dirname(target), 'vol_data.json')
@@ -111,7 +111,7 @@ function requireDriver(target: string, driver: string): void {
   throw new DscError('USAGE', `${path}: expected a volume of ${driver}, found ${found}`)
 }
 
-/** Undefined: there is no such note. */
+/** The driver in kubelet's note; undefined if there is no note. */
 function findDriver(path: string): string | undefined {
   try {
     const raw = JSON.parse(readFileSync(path, 'utf8')) as { readonly driverName?: unknown } | null

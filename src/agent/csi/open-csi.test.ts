@@ -8,7 +8,7 @@ import { makeMemoryMounter } from '../../testing/memory-mounter.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { openCsi } from './open-csi.js'
 
-test('the plugin is at its sockets again after somebody removed them, and at neither once it stopped', async (context) => {
+test('the plugin creates its sockets again after they were removed, and removes both when it stops', async (context) => {
   const { cache } = await openExampleCache(context)
   const kubelet = await temporaryDirectory(context)
   context.mock.timers.enable({ apis: ['setInterval'] })

@@ -14,7 +14,7 @@ export interface Registration {
 
 /**
  * Registers the plugin with kubelet, which connects to every socket in its folder: now, after each of its restarts, and
- * whenever the socket is made anew. Returns a function that ends this and removes the socket.
+ * whenever the socket is created again. Returns a function that ends this and removes the socket.
  */
 export function registerPlugin(registration: Registration): Promise<() => Promise<void>> {
   const { path, note } = registration

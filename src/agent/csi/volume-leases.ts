@@ -16,7 +16,7 @@ export function leaseOfPod({ uid, namespace, name }: Pod): LeaseRequest {
   }
 }
 
-/** Leases the mounted copy of a volume again, or renews its lease. False: the copy is not ready any more. */
+/** Leases the mounted copy of a volume again, or renews its lease. False: the copy is no longer ready. */
 export async function keepLease(cache: LeaseCache, { copyId, pod }: VolumeNote): Promise<boolean> {
   if (copyId === undefined) return false
   const request = { copyId, purpose: 'use', lease: leaseOfPod(pod) } as const

@@ -34,7 +34,7 @@ test('the bytes of a note are pinned: when this fails, raise its version, or a n
   assert.deepEqual([readdirSync(folder), notes.list()], [[], []])
 })
 
-test('half a note is deleted and told of; those of another version, and files that are no notes, stay', async (context) => {
+test('half a note is deleted and reported, while notes of another version and other files stay', async (context) => {
   const folder = await temporaryDirectory(context)
   const [torn, newer] = ['a', 'b'].map((letter) => `${letter.repeat(64)}.json`)
   writeFileSync(join(folder, torn!), BYTES.slice(0, 40))

@@ -30,7 +30,7 @@ export class VolumeNotes {
   readonly #folder: string
   readonly #notes = new Map<string, VolumeNote>()
 
-  /** Reads the notes in a folder, and creates it if it is missing. Deletes damaged notes, which `note` is told of. */
+  /** Reads the notes in a folder, and creates it if it is missing. Deletes damaged notes and reports them to `note`. */
   constructor(folder: string, note: (sentence: string) => void) {
     this.#folder = folder
     makeFolder(folder)

@@ -43,7 +43,7 @@ export function parseVolumeRequest(message: PublishMessage): VolumeRequest {
   requireFiles(volumeCapability)
   const uid = volumeContext[`${POD}uid`]
   const pod = {
-    // Without a pod (csidriver.spec.podInfoOnMount: false) the namespace is none: it may read what every namespace may.
+    // Kubelet names no pod if the CSIDriver has podInfoOnMount: false. The volume then may have what all namespaces may.
     uid: uid === undefined || uid === '' ? volumeId : requireUid(uid),
     namespace: volumeContext[`${POD}namespace`] ?? '',
     name: volumeContext[`${POD}name`] ?? volumeId,

@@ -37,7 +37,7 @@ export class VolumeStaging {
       { dataset, lease: leaseOfPod(pod), isRefresh: false, mayWait: true },
       { signal: this.#stop.signal, onProgress: reportProgress(narrator, dataset.name, cache.nowMs) },
     )
-    this.prepared.catch(() => {}) // between two calls nobody waits for it
+    this.prepared.catch(() => {}) // between two calls nothing awaits it
   }
 
   /** How far it is: `flowers: 2.1 GiB of 15.2 GiB, 310 MiB/s, 40s left, …`. */
@@ -56,7 +56,7 @@ export class VolumeStaging {
     }
   }
 
-  /** Stops it. What was downloaded stays for whoever asks next. */
+  /** Stops it. What was downloaded stays for the next call. */
   abort(): void {
     this.#stop.abort('its pod gave the volume back')
   }

@@ -83,7 +83,7 @@ test('a volume that is asked for while its path is unmounted is given back with 
   assert.deepEqual([await leases(), notes(), mounter.mounts.size], [[], [], 0])
 })
 
-test('a volume that cannot be mounted is over, and the next call makes it anew', async (context) => {
+test('a volume that cannot be mounted is given up, and the next call starts over', async (context) => {
   const { start, mounter, leases, notes } = await makeCsiNode(context)
   const { mount } = mounter
   mounter.mount = () => Promise.reject(new DscError('IO_FAILED', 'busy'))

@@ -109,7 +109,7 @@ test('a volume of a pod that never came back after a reboot is forgotten, but no
   assert.deepEqual([await leases(), [...volumes.listPods()]], [[], []])
 })
 
-test('a path that cannot be unmounted is told of, and forgotten once it can', async (context) => {
+test('a volume that cannot be unmounted is reported, and forgotten once it can be', async (context) => {
   const { start, mounter, leases, reconcile, wait, told } = await makeCsiNode(context)
   await start().publish(REQUEST, LATER)
   mounter.reboot()

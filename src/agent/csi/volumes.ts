@@ -11,12 +11,12 @@ import type { VolumeNote, VolumeNotes } from './volume-notes.js'
 import type { VolumeRequest } from './volume-request.js'
 import { VolumeStaging } from './volume-staging.js'
 
-/** Kubelet gives a call up after two minutes, and asks again after up to two more: the longer a call is held, the less
- * is lost after the last byte. */
+/** Kubelet gives up a call after two minutes, and waits up to two more before the next. A call that is held, at most this
+ * long, answers right after the last byte. */
 const MAX_HOLD_MS = 110_000
-/** What is left of a call's deadline to answer in. */
+/** Kept of a call's deadline for the answer. */
 const ANSWER_MS = 3000
-/** How long a call waits for the record when a volume is given back; later it is told in the background. */
+/** How long a call waits for the record to change a lease, which then goes on in the background. */
 const RECORD_MS = 3000
 /** A volume that is neither mounted nor asked for during this time is over: twice kubelet's longest pause. */
 const FORGET_MS = 300_000
@@ -58,7 +58,7 @@ export class Volumes {
     const known = this.#findKnown(request)
     this.#askedAtMs.set(target, cache.nowMs())
     if (known?.copyId !== undefined && this.#findMount(target)?.isReadOnly) {
-      await this.#tellOf(keepLease(cache, known)) // it is mounted: the pod must not fail for the record's sake
+      await this.#noteFailure(keepLease(cache, known)) // it is mounted: the pod must not fail for the record's sake
       return
     }
     const { volumeId, pod } = request
@@ -88,7 +88,7 @@ export class Volumes {
     const aborted = this.#abort(target)
     await this.#inTurn(target, async () => {
       await this.#means.mounter.unmount(target)
-      const settled = Promise.all([aborted, this.#abort(target)]) // a call may have begun to stage meanwhile
+      const settled = Promise.all([aborted, this.#abort(target)]) // a call may have begun to stage since
       const note = this.#means.notes.find(target)
       if (note) await this.#end(note, settled)
     })
@@ -115,10 +115,10 @@ export class Volumes {
     const nowMs = cache.nowMs()
     for (const note of notes.list()) {
       const askedAtMs = this.#askedAtMs.get(note.target) ?? this.#beganAtMs
-      if (note.isOver) await this.#tellOf(this.#forget(note))
+      if (note.isOver) await this.#noteFailure(this.#forget(note))
       else if (mounted.has(note.target)) {
-        if (!leases.some((lease) => isLeaseOf(note, lease))) await this.#tellOf(this.#leaseAgain(note))
-      } else if (nowMs - askedAtMs > FORGET_MS) await this.#tellOf(this.unpublish(note.target))
+        if (!leases.some((lease) => isLeaseOf(note, lease))) await this.#noteFailure(this.#leaseAgain(note))
+      } else if (nowMs - askedAtMs > FORGET_MS) await this.#noteFailure(this.unpublish(note.target))
     }
   }
 
@@ -127,7 +127,7 @@ export class Volumes {
     for (const target of [...this.#stagings.keys()]) void this.#abort(target)
   }
 
-  /** Stops the staging of a volume. Resolves when it has ended, so that it takes no lease any more. */
+  /** Stops the staging of a volume. Resolves once it has ended and can take no lease. */
   async #abort(target: string): Promise<void> {
     const staging = this.#stagings.get(target)
     this.#stagings.delete(target)
@@ -165,7 +165,7 @@ export class Volumes {
     const { target } = note
     if (this.#findMount(target)?.isReadOnly && this.#means.notes.find(target)?.copyId === copy.copyId) return
     if (this.#stagings.get(target) !== staging)
-      throw new CsiRefusal('ABORTED', 'the volume was given back meanwhile')
+      throw new CsiRefusal('ABORTED', 'kubelet gave the volume back before it was mounted')
     try {
       this.#means.notes.save(note)
       await this.#means.mounter.mount(copy.path, target)
@@ -190,7 +190,7 @@ export class Volumes {
         await this.#forget(note, settled)
       }
     }
-    await this.#tellOf(end())
+    await this.#noteFailure(end())
   }
 
   /** Forgets a volume that is over, once at a time: a late second end would take the lease of the next one at its path. */
@@ -223,19 +223,19 @@ export class Volumes {
   async #leaseAgain(note: VolumeNote): Promise<void> {
     if (await keepLease(this.#means.cache, note)) return
     const { task } = leaseOfPod(note.pod)
-    this.#means.note(`${task} has ${note.dataset} mounted, but the record knows no such copy any more`)
+    this.#means.note(`${task} has ${note.dataset} mounted, but its copy is no longer in the record`)
   }
 
-  /** Waits for work a while and notes its failure, so that one volume holds up no other; `reconcile` repeats it. */
-  async #tellOf(work: Promise<unknown>): Promise<void> {
-    const told = work.catch((error: unknown) =>
+  /** Waits a while for work and notes its failure, so that no volume holds up another; `reconcile` repeats it. */
+  async #noteFailure(work: Promise<unknown>): Promise<void> {
+    const noted = work.catch((error: unknown) =>
       this.#means.note(error instanceof Error ? error.message : String(error)),
     )
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, RECORD_MS)
     })
-    await Promise.race([told, late])
+    await Promise.race([noted, late])
     clearTimeout(timer)
   }
 
