@@ -6,7 +6,7 @@ import { AGENT_METRICS } from '../../dist/agent/metrics/metrics.js'
 import { listExitCodes } from '../../dist/cli/commands/doctor.js'
 import { loadProgram } from '../../dist/cli/program.js'
 import { createJsonSchema } from '../../dist/config/schema.js'
-import { EXIT_MEANINGS } from '../../dist/failure/exit-codes.js'
+import { EXIT_CODES } from '../../dist/failure/exit-codes.js'
 import { FEED_METRICS, typeOfFeedMetric } from '../../dist/feed/engine/feed-metrics.js'
 import { BYTE_RATE_PATTERN } from '../../dist/model/byte-rate.js'
 import { BYTE_SIZE_PATTERN } from '../../dist/model/byte-size.js'
@@ -190,7 +190,7 @@ function writeErrors() {
     '[questions](../guides/faq.md).\n',
     '| exit | meaning |',
     '|---|---|',
-    ...EXIT_MEANINGS.map(([exitCode, meaning]) => `| ${exitCode} | ${meaning} |`),
+    ...Object.values(EXIT_CODES).map(({ exitCode, meaning }) => `| ${exitCode} | ${meaning} |`),
     '',
     'The code is the exact failure: `code` of the error that `--json` prints. *Retry* (`isRetryable`): the same command may',
     'succeed later without a change.\n',

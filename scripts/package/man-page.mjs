@@ -1,7 +1,7 @@
 // Writes dsc(1) from the commands themselves, so that it says what their --help says.
 
 import { loadProgram } from '../../dist/cli/program.js'
-import { EXIT_MEANINGS } from '../../dist/failure/exit-codes.js'
+import { EXIT_CODES } from '../../dist/failure/exit-codes.js'
 
 /** The page in roff. */
 export async function formatManPage(version) {
@@ -19,7 +19,11 @@ export async function formatManPage(version) {
     '.SH COMMANDS',
     ...commands.flatMap(({ name, command }) => [`.SS ${escapeRoff(name)}`, ...verbatim(helpOf(command))]),
     '.SH EXIT STATUS',
-    ...EXIT_MEANINGS.flatMap(([exitCode, meaning]) => ['.TP', `${exitCode}`, escapeRoff(meaning)]),
+    ...Object.values(EXIT_CODES).flatMap(({ exitCode, meaning }) => [
+      '.TP',
+      `${exitCode}`,
+      escapeRoff(meaning),
+    ]),
     '.SH FILES',
     '.TP',
     '/etc/dsc/dsc.yaml, ~/.config/dsc/dsc.yaml',

@@ -152,6 +152,7 @@ const exitCodesAnswer = answer({
   exitCodes: list(
     z.strictObject({ exitCode: count, code: z.string(), meaning: z.string(), isRetryable: z.boolean() }),
   ),
+  meanings: list(z.strictObject({ exitCode: count, meaning: z.string() })),
 })
 const part = z.enum(['disk', 'record', 'store'])
 const benchAnswer = answer({

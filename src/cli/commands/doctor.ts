@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { EXIT_MEANINGS } from '../../failure/exit-codes.js'
+import { EXIT_CODES } from '../../failure/exit-codes.js'
 import { FAILURES } from '../../failure/failure-table.js'
 import type { DoctorAnswer, ExitCodesAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
@@ -21,7 +21,7 @@ export function doctorCommand(context: CliContext): Command {
     .action(async (options: { exitCodes?: true }) => {
       if (options.exitCodes) {
         const rows = listExitCodes()
-        const answer: ExitCodesAnswer = { dsc: 1, exitCodes: rows }
+        const answer: ExitCodesAnswer = { dsc: 1, exitCodes: rows, meanings: Object.values(EXIT_CODES) }
         context.report.result(answer, formatExitCodes)
         return
       }
@@ -48,8 +48,8 @@ export function listExitCodes(): { exitCode: number; code: string; meaning: stri
     isRetryable,
   }))
   return [
-    { exitCode: 0, code: 'OK', meaning: 'success', isRetryable: false },
-    { exitCode: 1, code: 'INTERNAL', meaning: 'an error of dsc itself', isRetryable: false },
+    { ...EXIT_CODES.success, code: 'OK', isRetryable: false },
+    { ...EXIT_CODES.internal, code: 'INTERNAL', isRetryable: false },
     ...failures,
   ].toSorted((a, b) => a.exitCode - b.exitCode)
 }
@@ -57,7 +57,7 @@ export function listExitCodes(): { exitCode: number; code: string; meaning: stri
 /** Each exit code with its meaning, then each failure with its exit code. */
 function formatExitCodes(): string {
   return [
-    alignColumns(EXIT_MEANINGS.map(([exitCode, meaning]) => [String(exitCode), meaning])),
+    alignColumns(Object.values(EXIT_CODES).map(({ exitCode, meaning }) => [String(exitCode), meaning])),
     '',
     alignColumns(listExitCodes().map(({ exitCode, code, meaning }) => [String(exitCode), code, meaning])),
   ].join('\n')

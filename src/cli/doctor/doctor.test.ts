@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import type { Config } from '../../config/config.js'
 import { loadConfig } from '../../config/load-config.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { EXIT_MEANINGS } from '../../failure/exit-codes.js'
+import { EXIT_CODES } from '../../failure/exit-codes.js'
 import { FAILURES } from '../../failure/failure-table.js'
 import type { Dataset } from '../../model/dataset.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
@@ -202,6 +202,6 @@ test('the published exit codes list every failure once, with success and interna
   assert.equal(codes.length, Object.keys(FAILURES).length + 2)
   assert.deepEqual(
     [...new Set(codes.map(({ exitCode }) => exitCode))],
-    EXIT_MEANINGS.map(([exitCode]) => exitCode),
+    Object.values(EXIT_CODES).map(({ exitCode }) => exitCode),
   )
 })

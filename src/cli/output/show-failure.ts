@@ -1,4 +1,5 @@
 import { DscError, describeFailure, isDscError } from '../../failure/dsc-error.js'
+import { EXIT_CODES } from '../../failure/exit-codes.js'
 import type { ErrorAnswer } from '../../failure/failure-answer.js'
 import { FAILURES } from '../../failure/failure-table.js'
 import { redactText } from '../../failure/redact.js'
@@ -27,12 +28,13 @@ export function showFailure(thrown: unknown, { isJson }: { readonly isJson: bool
         ].join('\n')
     return { text, exitCode }
   }
+  const { exitCode } = EXIT_CODES.internal
   const message = redactText(error instanceof Error ? error.message : String(error))
   const stack = error instanceof Error ? (error.stack ?? message) : message
   const text = isJson
-    ? formatAnswer({ code: 'INTERNAL', message, exitCode: 1, isRetryable: false })
+    ? formatAnswer({ code: 'INTERNAL', message, exitCode, isRetryable: false })
     : `dsc: internal error, please report it\n${redactText(stack)}`
-  return { text, exitCode: 1 }
+  return { text, exitCode }
 }
 
 function formatAnswer(error: ErrorAnswer['error']): string {
