@@ -75,7 +75,7 @@ function drawLastLine(state: ScreenState, width: number): Line {
     case 'command':
       return ask(':', state.mode.text)
     case 'confirm':
-      return fitLine([span(` ${state.mode.question} `, { color: 'yellow', isBold: true })], width)
+      return drawQuestion(state.mode.question, width)
     default:
   }
   const keys =
@@ -97,6 +97,14 @@ function drawLastLine(state: ScreenState, width: number): Line {
             'q quit',
           ]
   return fitLine(drawKeys(keys, width), width)
+}
+
+/** The answers stay visible, however long the question is: a lock's reason is anybody's text. */
+function drawQuestion(question: string, width: number): Line {
+  const answers = ' y/N '
+  const room = width - answers.length - 1
+  const text = cellWidth(question) > room ? fitText(question, room) : question
+  return fitLine([span(` ${text}${answers}`, { color: 'yellow', isBold: true })], width)
 }
 
 /** As many keys as fit; always keeps the last two, help and quit. */

@@ -5,6 +5,7 @@ import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import { NO_THROUGHPUT, noteThroughput } from '../../cache/status/throughput.js'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { EXAMPLE_SHARES, exampleStatus } from '../../testing/example-status.js'
+import { act } from './keys/copy-keys.js'
 import { selectRows } from './lists/select-rows.js'
 import { drawScreen } from './screen.js'
 import type { ScreenInput } from './screen-input.js'
@@ -51,6 +52,26 @@ function compareGolden(name: string, lines: readonly string[]): void {
 
 test('the first screen at 80x24 shows nodes, the download and copies', () => {
   compareGolden('copies-80x24', draw(80, 24))
+})
+
+test('a question keeps its y/N however long a reason is, and no reason moves the cursor', () => {
+  const locked = exampleStatus(60).copies.find(({ lock }) => lock)!
+  for (const reason of ['for the paper, '.repeat(20), 'a\u001b[2Jb\u202ec']) {
+    const copy = { ...locked, lock: { ...locked.lock!, reason } }
+    const rows = selectRows(exampleStatus(60), FIRST_SCREEN, NO_THROUGHPUT)
+    const target = {
+      rows,
+      height: 1,
+      copy,
+      lease: undefined,
+      ownNode: copy.node,
+      whyNotCancel: () => undefined,
+    }
+    const { state } = act(FIRST_SCREEN, 'u', target)
+    const last = draw(80, 24, { state }).at(-1)!
+    assert.match(last, /^ Remove \w+'s lock of .*y\/N *$/)
+    assert.match(last, /^[^\p{Cc}\u202e]*$/u)
+  }
 })
 
 test('the first screen at 200x60 adds the copy under the cursor and the latest events', () => {

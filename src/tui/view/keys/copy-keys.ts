@@ -37,7 +37,7 @@ export function act(state: ScreenState, text: string, target: KeyTarget): KeyOut
       if (!copy) return { state: note(state, 'no copy to evict here') }
       const obstacle = findObstacle(copy, ownNode)
       if (obstacle !== undefined) return { state: { ...state, message: { text: obstacle, isError: true } } }
-      const question = `Evict ${copy.dataset} from ${copy.node} (${formatByteSize(copy.chargedBytes)})? y/N`
+      const question = `Evict ${copy.dataset} from ${copy.node} (${formatByteSize(copy.chargedBytes)})?`
       const action = { kind: 'evict', copyId: copy.copyId, dataset: copy.dataset } as const
       return askFirst(state, { question, action, refusal: 'not evicted' })
     }
@@ -48,7 +48,7 @@ export function act(state: ScreenState, text: string, target: KeyTarget): KeyOut
 
 /** A lock is often a colleague's: says whose it is, and why, before it goes. */
 function askUnlock(state: ScreenState, { copyId, dataset, node }: CopyUse, lock: CopyLock): KeyOutcome {
-  const question = `Remove ${lock.by}'s lock of ${dataset} on ${node} ("${lock.reason}")? y/N`
+  const question = `Remove ${lock.by}'s lock of ${dataset} on ${node} ("${lock.reason}")?`
   const action = { kind: 'unlock', copyId, dataset } as const
   return askFirst(state, { question, action, refusal: `${dataset} stays locked` })
 }

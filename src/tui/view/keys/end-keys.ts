@@ -7,7 +7,7 @@ export function endShown(state: ScreenState, target: KeyTarget): KeyOutcome {
   const { lease, copy } = target
   if (lease?.purpose === 'use') {
     const { leaseId, dataset, task, node } = lease
-    const question = `Release ${dataset} on ${node} from ${task}? Without leases it may be evicted. y/N`
+    const question = `Release ${dataset} on ${node} from ${task}? Without leases it may be evicted.`
     const action = { kind: 'release', leaseId, dataset, task } as const
     return askFirst(state, { question, action, refusal: 'not released' })
   }
@@ -18,7 +18,7 @@ export function endShown(state: ScreenState, target: KeyTarget): KeyOutcome {
     return { state: note(state, `${copy.dataset} is not being staged; x on a lease releases it`) }
   const obstacle = target.whyNotCancel(copy.copyId)
   if (obstacle !== undefined) return refuse(state, obstacle)
-  const question = `Stop staging ${copy.dataset} on ${copy.node}? What is there is kept for the next time. y/N`
+  const question = `Stop staging ${copy.dataset} on ${copy.node}? What is there is kept for the next time.`
   const action = { kind: 'cancel', copyId: copy.copyId, dataset: copy.dataset } as const
   return askFirst(state, { question, action, refusal: 'not stopped' })
 }

@@ -104,7 +104,7 @@ test('a locked copy is unlocked after a question that names whose lock it is', (
   assert.deepEqual(asked.effects, [])
   assert.match(
     asked.state.mode.kind === 'confirm' ? asked.state.mode.question : '',
-    /^Remove \w+'s lock of dataset-0004 on gpu-02 \(".+"\)\? y\/N$/,
+    /^Remove \w+'s lock of dataset-0004 on gpu-02 \(".+"\)\?$/,
   )
   assert.deepEqual(press(['y'], asked.state).effects, [
     { kind: 'unlock', copyId: 'copy-3', dataset: 'dataset-0004' },

@@ -133,7 +133,7 @@ test('a question is neither answered nor refused by the mouse', () => {
   const action = { kind: 'unlock', copyId: 'copy-0', dataset: 'dataset-0001' } as const
   const asked: ScreenState = {
     ...FIRST_SCREEN,
-    mode: { kind: 'confirm', question: 'y/N', action, refusal: 'no' },
+    mode: { kind: 'confirm', question: 'Sure?', action, refusal: 'no' },
   }
   assert.equal(clickOn('dataset-0003', asked), asked)
   assert.equal(react(asked, { kind: 'wheel', direction: 'up' }), asked)

@@ -1,4 +1,4 @@
-import { cellWidth, fitText } from './text-cells.js'
+import { cellWidth, fitText, withoutControls } from './text-cells.js'
 
 /** Colours that every terminal has. */
 export type Colour = 'green' | 'yellow' | 'red' | 'cyan' | 'blue' | 'magenta'
@@ -52,14 +52,15 @@ function hasSameLook(a: Span, b: Span): boolean {
   )
 }
 
-/** Cuts or fills a line to exactly `width` cells. */
+/** Cuts or fills a line to exactly `width` cells, without characters that would move the cursor. */
 export function fitLine(line: Line, width: number): Line {
   const parts: Span[] = []
   let left = width
   for (const part of line) {
     if (left <= 0) break
-    const own = cellWidth(part.text)
-    const text = own <= left ? part.text : fitText(part.text, left)
+    const safe = withoutControls(part.text)
+    const own = cellWidth(safe)
+    const text = own <= left ? safe : fitText(safe, left)
     parts.push({ ...part, text })
     left -= Math.min(own, left)
   }
