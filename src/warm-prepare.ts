@@ -96,7 +96,7 @@ async function takeAtDoor(values: Arguments, path: string): Promise<boolean> {
 
 function show({ isJson, isQuiet }: Arguments, leased: Leased): void {
   const report = createReporter({ isJson, isQuiet, nowMs: Date.now })
-  reportPrepared(report, leased, { lease: leased.lease, showsHubCache: false })
+  reportPrepared(report, leased)
 }
 
 /** Who asks, and from where. Throws for a duration that is none. */

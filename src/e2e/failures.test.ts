@@ -133,6 +133,11 @@ for (const { words, code, message } of [
   { words: ['dataset', 'add', 'x', 's3://bucket/', '--endpoint', '127.0.0.1:9'], code: 2, message: /a URL/ },
   { words: ['prepare', './photos'], code: 4, message: /file:\/\/\/.*\/photos\/: no such directory/ },
   { words: ['prepare', 'photos/new'], code: 4, message: /try: dsc prepare hf:\/\/photos\/new / },
+  {
+    words: ['prepare', 'flowers', 'birds', '--nodes', 'a,b'],
+    code: 2,
+    message: /--nodes takes one dataset, found 2\n {2}try: dsc prepare flowers --nodes a,b\n/,
+  },
   { words: ['prepare', 'flowers', 'birds', '--plan'], code: 2, message: /--plan takes one dataset, found 2/ },
   {
     words: ['prepare', 'flowers', '--endpoint', 'http://a'],

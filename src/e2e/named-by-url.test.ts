@@ -68,6 +68,18 @@ test('several datasets are prepared in one call, and a path is printed for each'
   )
 })
 
+test('what is prepared before a failure stays leased, and is said to', async (context) => {
+  const { dsc, query, configure } = await makeFlowers(context)
+  await configure({ datasets: { birds: { source: './birds' } }, cache: { maxDatasets: 1 } })
+  const { code, stdout, stderr } = await dsc('prepare', 'birds', './flowers', '--task', 'a')
+  assert.deepEqual([code, stdout], [5, ''], 'no path of half the datasets')
+  assert.match(stderr, /\nbirds: 1 file staged; .*\nbirds stays leased to "a"; dsc release ends that\n/)
+  assert.match(stderr, /\ndsc: no room for /)
+  assert.deepEqual(query('SELECT task FROM leases'), [{ task: 'a' }])
+  assert.equal((await dsc('release', 'birds', '--task', 'a')).code, 0)
+  assert.deepEqual(query('SELECT task FROM leases'), [])
+})
+
 test('a bucket is read at an endpoint, with no credentials, and found again by its URL', async (context) => {
   const { server, bucket } = await startFlowerStore()
   context.after(() => server.close())

@@ -13,7 +13,7 @@ import { taskOption, ttlOption } from '../arguments/lease-options.js'
 import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import { parseNodes } from '../arguments/parse-nodes.js'
 import type { CliContext } from '../context.js'
-import { reportAllPrepared } from '../output/report-prepared.js'
+import { notePrepared, noteStillLeased, reportPaths } from '../output/report-prepared.js'
 import { requireRepository } from '../prepare/hub-cache.js'
 import { runAsProlog, runWithinDeadline } from '../prepare/within-deadline.js'
 
@@ -125,23 +125,31 @@ async function prepare(
   const lease = chooseHolder(caller, context.nowMs())
   const { reportProgress } = await import('../../cache/prepare/report-progress.js')
   const all: Leased[] = []
-  for (const one of datasets) {
-    const prepared = await api.prepare(
-      { ...asked, dataset: one, lease, mayWait: options.wait },
-      { signal, onProgress: reportProgress(context.report, one.name, context.nowMs) },
-    )
+  try {
+    for (const one of datasets) {
+      const leased = await api.prepare(
+        { ...asked, dataset: one, lease, mayWait: options.wait },
+        { signal, onProgress: reportProgress(context.report, one.name, context.nowMs) },
+      )
+      context.report.progress(undefined)
+      notePrepared(context.report, leased)
+      all.push(leased)
+    }
+  } catch (error) {
     context.report.progress(undefined)
-    all.push(prepared)
+    noteStillLeased(context.report, all)
+    throw error
   }
-  reportAllPrepared(context.report, all, { showsHubCache: options.hf === true })
+  reportPaths(context.report, all, { showsHubCache: options.hf === true })
 }
 
 /** Rejects options that say where one dataset goes, or show one, if there are several. */
 function requireSingle(named: readonly string[], options: PrepareOptions): void {
   const alone = (['plan', 'nodes', 'all', 'stripe', 'remote'] as const).find((option) => options[option])
   if (named.length === 1 || alone === undefined) return
+  const value = options[alone]
   throw new DscError('USAGE', `--${alone} takes one dataset, found ${named.length}`, {
-    hint: `dsc prepare ${named[0]} --${alone}`,
+    hint: `dsc prepare ${named[0]} --${alone}${Array.isArray(value) ? ` ${value.join(',')}` : ''}`,
   })
 }
 

@@ -4,44 +4,45 @@ import { describePrepared, describePreparedCopy } from '../../cache/prepare/desc
 import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
 import type { PreparedSeveralAnswer } from '../../cache/prepare/prepared-answer.js'
 import { formatCount, groupDigits } from '../../model/format-count.js'
-import type { LeaseRequest } from '../../model/lease.js'
 import type { Reporter } from './reporter.js'
 
-/**
- * Reports a prepared dataset: its path on stdout (or the folder for HF_HUB_CACHE), or with `--json` the fields that
- * scripts rely on.
- */
-export function reportPrepared(
-  report: Reporter,
-  prepared: Prepared,
-  { lease, showsHubCache }: { readonly lease: LeaseRequest; readonly showsHubCache: boolean },
-): void {
-  notePrepared(report, prepared, lease)
-  report.result(describePrepared(prepared, lease), () => choosePath(prepared, showsHubCache))
+/** Reports one prepared dataset, as `notePrepared` and `reportPaths` do. */
+export function reportPrepared(report: Reporter, leased: Leased): void {
+  notePrepared(report, leased)
+  reportPaths(report, [leased], { showsHubCache: false })
 }
 
-/** Does the same for several datasets: a path a line, in the order in which they were named. */
-export function reportAllPrepared(
+/**
+ * Reports the path of each dataset on stdout (or its folder for HF_HUB_CACHE), in the order in which they were named, or
+ * with `--json` the fields that scripts rely on.
+ */
+export function reportPaths(
   report: Reporter,
   all: readonly Leased[],
   { showsHubCache }: { readonly showsHubCache: boolean },
 ): void {
-  const [only] = all
-  if (all.length === 1 && only) {
-    reportPrepared(report, only, { lease: only.lease, showsHubCache })
-    return
-  }
-  for (const prepared of all) notePrepared(report, prepared, prepared.lease)
-  const datasets = all.map((prepared) => describePreparedCopy(prepared, prepared.lease))
-  const answer: PreparedSeveralAnswer = { dsc: 1, datasets }
-  report.result(answer, () => all.map((prepared) => choosePath(prepared, showsHubCache)).join('\n'))
+  const formatPaths = () => all.map((leased) => choosePath(leased, showsHubCache)).join('\n')
+  const [only] = all.length === 1 ? all : []
+  const answer = only ? describePrepared(only, only.lease) : describeSeveral(all)
+  report.result(answer, formatPaths)
+}
+
+/** Says that datasets stay leased although one that was named after them failed. */
+export function noteStillLeased(report: Reporter, all: readonly Leased[]): void {
+  for (const { copy, lease } of all)
+    report.note(`${copy.dataset} stays leased to "${lease.task}"; dsc release ends that`)
+}
+
+function describeSeveral(all: readonly Leased[]): PreparedSeveralAnswer {
+  return { dsc: 1, datasets: all.map((leased) => describePreparedCopy(leased, leased.lease)) }
 }
 
 function choosePath({ copy }: Prepared, showsHubCache: boolean): string {
   return showsHubCache ? hubDirectory(copy.directory) : copy.path
 }
 
-function notePrepared(report: Reporter, { copy, downloaded }: Prepared, lease: LeaseRequest): void {
+/** Says on stderr how the bytes came, and until when a process has the lease. */
+export function notePrepared(report: Reporter, { copy, downloaded, lease }: Leased): void {
   if (downloaded) {
     const verified = Object.entries(downloaded.verifiedBy)
       .filter(([, files]) => files > 0)
