@@ -43,7 +43,8 @@ export class CsvFolder {
     const known = this.#sniffed.get(file.path)
     if (known) return known
     const sniffed = sniff(file, { usual: this.#usual, told: this.#request.dialect })
-    this.#sniffed.set(file.path, sniffed)
+    // Only of files that others search: the fields, as slices, keep the file's first part in memory.
+    if (this.#sniffed.size < SEARCHED_FILES) this.#sniffed.set(file.path, sniffed)
     return sniffed
   }
 
