@@ -20,6 +20,10 @@ for (const { name, text, shown } of [
     text: 'n/a,5\n1,6',
     shown: undefined,
   },
+  { name: 'a missing value above numbers may be either', text: 'NaN,x\n1,y', shown: undefined },
+  { name: 'an empty field above numbers may be either', text: ',x\n1,y', shown: undefined },
+  { name: 'a missing value beside a name is no number', text: ',id\n1,2', shown: true },
+  { name: 'numbers above numbers and missing values are data', text: '1,x\nnull,y\n3,z', shown: false },
   { name: 'a record alone may be either', text: '1,2', shown: undefined },
 ])
   test(`of a first record, ${name}`, () => {
@@ -44,6 +48,7 @@ for (const { name, text, sibling, header } of [
     sibling: '1,5\n2,6',
     header: false,
   },
+  { name: 'an unnamed index above numbers is a header', text: ',x\n0,a\n1,b', header: true },
   {
     name: 'the header of another file alone is a header',
     text: 'id,2019',
@@ -64,6 +69,7 @@ for (const { name, text, sibling, header } of [
 for (const { name, files, rows } of [
   { name: 'a last record alone', files: { 'a.csv': '1,x\n2,y\n', 'b.csv': '3,z\n' }, rows: 3 },
   { name: 'a first record alone', files: { 'a.csv': '3,z\n', 'b.csv': '1,x\n2,y\n' }, rows: 3 },
+  { name: 'a missing value', files: { 'a.csv': 'n/a,x\n1,y\n', 'b.csv': '2,z\n3,x\n' }, rows: 4 },
   { name: 'text alone', files: { 'a.csv': '1,x\n2,y\n', 'b.csv': 'n/a,z\n' }, rows: 3 },
   { name: 'another delimiter', files: { 'a.csv': '1;x\n2;y\n', 'b.csv': '1,5;z\n' }, rows: 3 },
   { name: 'a header alone', files: { 'a.csv': 'id,2019\n', 'b.csv': 'id,2019\n1,x\n2,y\n' }, rows: 2 },

@@ -12,23 +12,27 @@ const TYPES = [/^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i, /^\d{4}-\d\d-\d\d([T ]
 
 const isTyped = (value: string) => TYPES.some((type) => type.test(value.trim()))
 
+/** What stands for no value: in a first record, it may also be the name of a column, as that of an index is empty. */
+const MISSING = /^(n\/?a|nan|null|none|\\n|[-?])?$/i
+
 /** Compares the first record with the types of those below it: a header has none of them, data have all. */
 export function judgeFirstRecord([fields = [], ...body]: readonly (readonly string[])[]): FirstRecord {
-  let isData = false
-  let isHeader = false
-  for (const [column, name] of fields.entries()) {
-    const values = body.map((record) => record[column] ?? '').filter((value) => value !== '')
-    const type = values.length > 0 && TYPES.find((each) => values.every((value) => each.test(value.trim())))
+  const found = new Set<'name' | 'value' | 'missing'>()
+  for (const [column, field] of fields.entries()) {
+    const values = body.map((record) => (record[column] ?? '').trim()).filter((value) => !MISSING.test(value))
+    const type = values.length > 0 && TYPES.find((each) => values.every((value) => each.test(value)))
     if (!type) continue
-    if (type.test(name.trim())) isData = true
-    else isHeader = true
+    const text = field.trim()
+    found.add(type.test(text) ? 'value' : MISSING.test(text) ? 'missing' : 'name')
   }
-  return { fields, isAlone: body.length === 0, isHeader: isData === isHeader ? undefined : isHeader }
+  const isHeader = found.has('name')
+  const isClear = isHeader ? !found.has('value') : found.has('value') && !found.has('missing')
+  return { fields, isAlone: body.length === 0, isHeader: isClear ? isHeader : undefined }
 }
 
 /**
- * Decides whether a file has a header. Where its file does not show it, `sibling` does: the first record of
- * another file with as many fields, one that shows it. Without any, all text is taken for names, as DuckDB takes it.
+ * Decides whether a file has a header. If the file does not show it, the first record of a `sibling` decides: of a file
+ * that shows it and has as many fields. Without one, text alone counts as names, as in DuckDB.
  */
 export function hasHeader(first: FirstRecord, sibling: FirstRecord | undefined): boolean {
   if (first.isHeader !== undefined) return first.isHeader
