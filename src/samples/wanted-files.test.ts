@@ -8,6 +8,7 @@ for (const { text, only } of [
   { text: '*.{jpg,png}', only: ['*.{jpg,png}'] },
   { text: 'data/{a,b}-*.csv,txt', only: ['data/{a,b}-*.csv', 'txt'] },
   { text: './data/*.csv', only: ['./data/*.csv'] },
+  { text: '.github/*.md,.env*', only: ['.github/*.md', '.env*'] },
   { text: 'a{b,c', only: ['a{b', 'c'] },
   { text: 'png,', only: ['png'] },
 ])
