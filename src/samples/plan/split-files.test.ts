@@ -52,3 +52,15 @@ test('splits are told apart by names where there are several', () => {
   assert.deepEqual(findNamedSplits(['train-0.csv', 'train-1.csv']), [])
   assert.deepEqual(findNamedSplits(['0.csv']), [])
 })
+
+for (const files of [
+  ['coco_train-000.tar', 'coco_val-000.tar'],
+  ['a/coco_training-000.tar', 'b/coco_eval-000.tar'],
+  ['all/auxiliary_train-0.csv', 'all/test-0.csv', 'all/dev-0.csv'],
+  ['x_train-0.csv', 'train_x-0.csv', 'x_test-0.csv'],
+])
+  test(`each split that the names of ${files.join(', ')} tell apart has files`, () => {
+    const splits = findNamedSplits(files)
+    assert.equal(splits.length, 2)
+    for (const split of splits) assert.ok(filesOfSplit(files, (each) => each, split).length > 0, split)
+  })

@@ -16,36 +16,23 @@ export function filesOfSplit<File>(
   split: string,
 ): readonly File[] {
   const asked = split.toLowerCase()
+  const datasets = findDatasetNames(files, pathOf)
+  const hasAsWord = (stem: string, name: string) =>
+    ` ${wordsOf(stem, datasets).join(' ')} `.includes(` ${name.split(WORD_BREAK).join(' ')} `)
   for (const names of [[asked], ALIASES.find((each) => each.includes(asked)) ?? []])
     for (const isOf of [isNamedFor, hasAsWord]) {
-      const found = files.filter((file) => names.some((name) => isOf(pathOf(file).toLowerCase(), name)))
+      const found = files.filter((file) => names.some((name) => isOf(stemOf(pathOf(file)), name)))
       if (found.length > 0) return found
     }
   return []
 }
 
-/** Numbers of a file that is one of several. */
-const PART_NUMBER = /[-_]\d+(-of-\d+)?$/
-
-function isNamedFor(path: string, split: string): boolean {
-  const stem = stemOf(path)
-  return [...stem.split('/'), stem.replace(PART_NUMBER, '').split('/').at(-1)].includes(split)
-}
-
-/** Of `auxiliary_train-0`, one of several files of a split, only the first word counts: it is another split. */
-function hasAsWord(path: string, split: string): boolean {
-  const stem = stemOf(path)
-  const words = (/(^|\/)[a-z0-9]+_\w+-\d+(-of-\d+)?$/.test(stem) ? stem.replace(/_[^/]*$/, '') : stem).split(
-    WORD_BREAK,
-  )
-  return ` ${words.join(' ')} `.includes(` ${split.split(WORD_BREAK).join(' ')} `)
-}
-
 /** The usual splits that the names of these files tell apart, if they tell at least two. */
-export function findNamedSplits(paths: Iterable<string>): readonly string[] {
+export function findNamedSplits(paths: readonly string[]): readonly string[] {
   const found = new Set<string>()
+  const datasets = findDatasetNames(paths, (path) => path)
   for (const path of paths) {
-    const words = wordsOf(path)
+    const words = wordsOf(stemOf(path), datasets)
     const alias = ALIASES.find((each) => each.some((name) => words.includes(name)))
     if (alias) found.add(alias[0]!)
     if (found.size === ALIASES.length) break
@@ -54,10 +41,36 @@ export function findNamedSplits(paths: Iterable<string>): readonly string[] {
 }
 
 const WORD_BREAK = /[^a-z0-9]+/
+/** Numbers of a file that is one of several. */
+const PART_NUMBER = /[-_]\d+(-of-\d+)?$/
+/** One of several files, named for more than one word. */
+const LONG_NAMED_PART = /(?:^|\/)([a-z0-9]+)_(\w+)-\d+(?:-of-\d+)?$/
 
-/** Words of a path without its extension; `train2` is another word than `train`. */
-function wordsOf(path: string): readonly string[] {
-  return stemOf(path).toLowerCase().split(WORD_BREAK)
+function isNamedFor(stem: string, split: string): boolean {
+  return [...stem.split('/'), stem.replace(PART_NUMBER, '').split('/').at(-1)].includes(split)
 }
 
-const stemOf = (path: string) => path.replace(/\.[^/]*$/, '')
+/** First words that several splits have in common, as in `coco_train-0` and `coco_val-0`. */
+function findDatasetNames<File>(files: readonly File[], pathOf: (file: File) => string): ReadonlySet<string> {
+  const rests = new Map<string, string>()
+  const names = new Set<string>()
+  for (const file of files) {
+    const [, first = '', rest] = LONG_NAMED_PART.exec(stemOf(pathOf(file))) ?? []
+    if (rest === undefined) continue
+    if ((rests.get(first) ?? rest) !== rest) names.add(first)
+    rests.set(first, rest)
+  }
+  return names
+}
+
+/**
+ * Words of a path without its extension; `train2` is another word than `train`. Of `auxiliary_train-0` only the first
+ * counts, as that is another split than train, unless it is the name of a dataset.
+ */
+function wordsOf(stem: string, datasets: ReadonlySet<string>): readonly string[] {
+  const [, first] = LONG_NAMED_PART.exec(stem) ?? []
+  return (first === undefined || datasets.has(first) ? stem : stem.replace(/_[^/]*$/, '')).split(WORD_BREAK)
+}
+
+/** The path in lower case, without its extension. */
+const stemOf = (path: string) => path.toLowerCase().replace(/\.[^/]*$/, '')
