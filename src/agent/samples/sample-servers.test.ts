@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../../failure/dsc-error.js'
 import { StorageClient } from '../../feed/storage/storage-client.js'
@@ -12,6 +12,13 @@ import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { formatSampleQuery } from './kept-samples.js'
 import { openSampleServers } from './sample-servers.js'
 
+function openServers(context: TestContext, options: Partial<Parameters<typeof openSampleServers>[0]> = {}) {
+  const none = { token: undefined, tls: undefined, cacheFolder: undefined }
+  const servers = openSampleServers({ host: '127.0.0.1', ...none, ...options })
+  context.after(() => servers.close())
+  return servers
+}
+
 test('an agent with a certificate gives samples to those who believe it, and to nobody in clear', async (context) => {
   const folder = makeTestFolder(context)
   const { certFile, keyFile } = makeCertificate(folder)
@@ -19,13 +26,7 @@ test('an agent with a certificate gives samples to those who believe it, and to 
   const root = join(folder, 'samples')
   writeSamples(root, 20, () => 100)
   const { table } = await indexSamples(root, { cacheFolder: join(folder, 'cache') })
-  const servers = openSampleServers({
-    host: '127.0.0.1',
-    token: 'one',
-    tls: { cert, key },
-    cacheFolder: folder,
-  })
-  context.after(() => servers.close())
+  const servers = openServers(context, { token: 'one', tls: { cert, key }, cacheFolder: folder })
   const address = {
     host: '127.0.0.1',
     port: await servers.serve({ path: root, split: undefined, rule: { below: [root] } }, table.bytes),
@@ -43,13 +44,7 @@ test('samples are listed in a bounded number of threads, and all lists are made 
   const folder = makeTestFolder(context)
   const root = join(folder, 'samples')
   writeSamples(root, 20, () => 100)
-  const servers = openSampleServers({
-    host: '127.0.0.1',
-    token: undefined,
-    tls: undefined,
-    cacheFolder: folder,
-  })
-  context.after(() => servers.close())
+  const servers = openServers(context, { cacheFolder: folder })
   const countThreads = () => readdirSync('/proc/self/task').length
   const before = countThreads()
   const filters = Array.from({ length: 16 }, (_, index) => {
@@ -73,13 +68,7 @@ test('records are listed as the client says that they are written', async (conte
   const root = join(makeTestFolder(context), 'records')
   mkdirSync(root)
   writeFileSync(join(root, 'a.csv'), '1;"x\n2;y\n')
-  const servers = openSampleServers({
-    host: '127.0.0.1',
-    token: undefined,
-    tls: undefined,
-    cacheFolder: undefined,
-  })
-  context.after(() => servers.close())
+  const servers = openServers(context)
   const dialect = { delimiter: ';', quote: 'none', header: false } as const
   const filter = { split: undefined, only: undefined, format: 'csv', dialect } as const
   let answer = servers.index(root, filter)
