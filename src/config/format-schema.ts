@@ -1,13 +1,18 @@
 import { z } from 'zod'
 import { FORMAT_NAMES } from '../model/sample-formats.js'
+import { DELIMITER } from '../model/told-dialect.js'
 import { flag } from './schema-fields.js'
 
 const EXAMPLE = '{csv: {delimiter: ";", quote: none, header: false}}'
 
-const ONE = { error: 'one character such as ";"' }
+const ONE = { error: 'one ASCII character such as ";"' }
 
 const dialect = z.strictObject({
-  delimiter: z.string(ONE).length(1, ONE).describe('One character. Default: found in each file.').optional(),
+  delimiter: z
+    .string(ONE)
+    .regex(DELIMITER, ONE)
+    .describe('One ASCII character. Default: found in each file.')
+    .optional(),
   quote: z
     .enum(['"', 'none'], { error: `'"' or none` })
     .describe('none: quotes are text. Default: found in each file.')

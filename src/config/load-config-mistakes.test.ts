@@ -26,7 +26,12 @@ for (const { name, yaml, says } of [
   {
     name: 'a delimiter of two characters',
     yaml: 'datasets:\n  a:\n    source: s3://bucket/\n    format: { csv: { delimiter: ";;" } }\n',
-    says: ':4:33: datasets.a.format.csv.delimiter: expected one character such as ";", found ";;"',
+    says: ':4:33: datasets.a.format.csv.delimiter: expected one ASCII character such as ";", found ";;"',
+  },
+  {
+    name: 'a delimiter of several bytes',
+    yaml: 'datasets:\n  a:\n    source: s3://bucket/\n    format: { csv: { delimiter: "→" } }\n',
+    says: ':4:33: datasets.a.format.csv.delimiter: expected one ASCII character such as ";", found "→"',
   },
   {
     name: 'an unknown format',

@@ -9,7 +9,7 @@ export type FormatName = (typeof FORMAT_NAMES)[number]
 
 /** How CSV is written, as far as the user says; the rest is found in each file. */
 export interface ToldDialect {
-  /** One character. */
+  /** One ASCII character. */
   readonly delimiter?: string | undefined
   /** `none`: a quote is an ordinary character. */
   readonly quote?: '"' | 'none' | undefined

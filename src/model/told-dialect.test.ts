@@ -5,6 +5,7 @@ import { parseDialect } from './told-dialect.js'
 for (const dialect of [
   {},
   { delimiter: ';' },
+  { delimiter: '\u0001' },
   { quote: '"', header: true },
   { quote: 'none', header: false },
 ])
@@ -17,6 +18,9 @@ for (const text of [
   '[]',
   'null',
   '{"delimiter":";;"}',
+  '{"delimiter":"→"}',
+  '{"delimiter":"\\""}',
+  '{"delimiter":"\\n"}',
   '{"quote":"\'"}',
   '{"header":1}',
   '{"toString":1}',

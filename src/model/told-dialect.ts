@@ -3,9 +3,12 @@ import { tryJson } from './try-json.js'
 
 const EXAMPLE = '{"delimiter":";","quote":"none","header":false}'
 
+/** One byte in UTF-8, and none that ends a record or encloses a field. */
+export const DELIMITER = /^[^"\r\n\u0080-\uffff]$/
+
 /** How each part of a dialect may be written. */
 const IS_RIGHT: Readonly<Record<string, (value: unknown) => boolean>> = {
-  delimiter: (value) => typeof value === 'string' && value.length === 1,
+  delimiter: (value) => typeof value === 'string' && DELIMITER.test(value),
   quote: (value) => value === '"' || value === 'none',
   header: (value) => typeof value === 'boolean',
 } satisfies Readonly<Record<keyof ToldDialect, (value: unknown) => boolean>>
