@@ -16,7 +16,7 @@ export interface FeedRequest {
   readonly fallback: string | undefined
   /** The folder of each dataset that holds its samples. */
   readonly split: string | undefined
-  /** Extensions of the files that are samples, without dots; undefined: all files. */
+  /** Extensions (without dots) or patterns of the files that are samples; undefined: all files. */
   readonly only: readonly string[] | undefined
   /** Columns of rows to feed, in this order; undefined: all. */
   readonly columns?: readonly string[] | undefined

@@ -15,6 +15,7 @@ const MAX_INDEXING = 4
 /** Which files of a copy are samples. */
 export interface SampleFilter {
   readonly split: string | undefined
+  /** Extensions (without dots) or patterns; undefined: all files. */
   readonly only: readonly string[] | undefined
   /** The content of the files; undefined: the format of most bytes. */
   readonly format: FormatName | undefined

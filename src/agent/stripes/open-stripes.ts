@@ -96,7 +96,7 @@ async function findTable(
     filter.split ?? null,
     filter.only ?? null,
     filter.format ?? null,
-    ...(filter.dialect ? [filter.dialect] : []), // keys of before stay
+    ...(filter.dialect ? [filter.dialect] : []), // else the key of a list that an older dsc kept
   ])
   const kept = join(options.cacheFolder, `${createHash('sha256').update(key).digest('hex')}.stripe`)
   let problem = 'it is lost'
