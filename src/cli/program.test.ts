@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readGlobalOptions } from './program.js'
+import { readGlobalOptions } from './global-options.js'
 import { findVerb, readVerbWords, rejectUnknownVerb, VIEWS } from './verb-words.js'
 import { VERBS } from './verbs.js'
 
@@ -46,6 +46,7 @@ for (const { argv, own, note } of [
   { argv: ['status', '--json', '--leases'], own: ['leases', '--json'], note: undefined },
   { argv: ['lock', 'flowers', '--off'], own: ['unlock', 'flowers'], note: undefined },
   { argv: ['report', '--job', '4711', '--verify'], own: ['receipt', '4711', '--verify'], note: undefined },
+  { argv: ['report', '--job=4711', '-q'], own: ['receipt', '4711', '-q'], note: undefined },
   {
     argv: ['lock', '--reason', 'ls', 'flowers'],
     own: ['lock', '--reason', 'ls', 'flowers'],

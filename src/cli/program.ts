@@ -1,38 +1,11 @@
 import { Command, CommanderError, type Option } from 'commander'
 import { DscError } from '../failure/dsc-error.js'
-import type { LogLevel } from '../log/log.js'
 import { writeAll } from '../platform/standard-streams.js'
 import { describeOption } from './arguments/describe-option.js'
 import type { CliContext } from './context.js'
-import { alignColumns } from './output/align-columns.js'
+import { formatGlobalOptions, GLOBAL_OPTIONS, hasOnlyGlobalOptions } from './global-options.js'
 import { findVerb, readVerbWords, rejectUnknownVerb, VIEWS } from './verb-words.js'
 import { VERBS, type Verb } from './verbs.js'
-
-/** Options allowed before or after any verb. */
-export interface GlobalOptions {
-  readonly isJson: boolean
-  readonly isQuiet: boolean
-  readonly configPath: string | undefined
-  readonly logLevel: LogLevel | undefined
-  readonly logPath: string | undefined
-}
-
-/** Reads the global options anywhere in `argv`; commander reads them again along with the verb's own. */
-export function readGlobalOptions(argv: readonly string[]): GlobalOptions {
-  return {
-    isJson: argv.includes('--json') || argv.includes('--ndjson'),
-    isQuiet: argv.includes('--quiet') || argv.includes('-q'),
-    configPath: findValue(argv, '--config'),
-    logLevel: argv.includes('--debug') ? 'debug' : argv.includes('--verbose') ? 'verbose' : undefined,
-    logPath: findValue(argv, '--log-file'),
-  }
-}
-
-function findValue(argv: readonly string[], flag: string): string | undefined {
-  const at = argv.findIndex((word) => word === flag || word.startsWith(`${flag}=`))
-  const word = argv[at]
-  return word?.includes('=') ? word.slice(flag.length + 1) : word && argv[at + 1]
-}
 
 /** Verbs that ask the node's service where there is one; the others are for the owner of a cache. */
 const AT_DOOR = /^(prepare|run|release|dataset|lock|unlock|evict|status|leases|history|report|why|doctor)$/
@@ -59,8 +32,7 @@ export async function runProgram(argv: readonly string[], context: CliContext): 
   const program = createProgram(context.version)
   for (const verb of VERBS)
     addVerb(program, verb, verb.name === asked ? await loadVerb(verb, context) : undefined)
-  const isNothingAsked = argv.every((word) => GLOBAL_SWITCHES.includes(word))
-  if (isNothingAsked) return program.outputHelp()
+  if (asked === undefined && hasOnlyGlobalOptions(argv)) return program.outputHelp()
   try {
     await program.parseAsync([...argv], { from: 'user' })
   } catch (error) {
@@ -125,26 +97,7 @@ function createProgram(version: string): Command {
   return program.configureHelp({ ...HELP, subcommandTerm: (command) => command.name() })
 }
 
-/** Options of every command. */
-const GLOBAL_OPTIONS = [
-  ['--config <file>', 'configuration file (default: the nearest dsc.yaml)'],
-  ['--json', 'print the result as JSON'],
-  ['-q, --quiet', 'print only errors on stderr'],
-  ['--verbose', 'log requests, retries and timings to stderr'],
-  ['--debug', 'as --verbose, and every SQL statement'],
-  ['--log-file <file>', 'write log, notes and errors to this file'],
-] as const
-
-/** Those without a value. */
-const GLOBAL_SWITCHES = ['--json', '-q', '--quiet', '--verbose', '--debug']
-
 const HELP = { optionDescription: describeOption, visibleOptions: listOwnOptions }
-
-/** `dsc help options`. */
-function formatGlobalOptions(): string {
-  const rows = GLOBAL_OPTIONS.map(([flags, effect]) => [`  ${flags}`, effect])
-  return `Every command takes:\n\n${alignColumns(rows)}\n\nThe version: dsc --version\n`
-}
 
 function withGlobalOptions(command: Command): Command {
   for (const [flags, effect] of GLOBAL_OPTIONS) command.option(flags, effect)

@@ -1,5 +1,6 @@
 import { DscError } from '../failure/dsc-error.js'
 import { findClosest } from '../model/find-closest.js'
+import { VALUE_FLAGS } from './global-options.js'
 import { VERBS } from './verbs.js'
 
 /** A view of a listed verb that is a verb itself: `dsc status --leases` is `dsc leases`. */
@@ -54,9 +55,6 @@ const SUGGESTED: Readonly<Record<string, string>> = {
   sync: 'prepare',
 }
 
-/** Global options that take the next word as their value. */
-const VALUE_FLAGS = ['--config', '--log-file']
-
 /** Where the verb stands in `argv`: the first word that is neither an option nor the value of one; -1: nowhere. */
 function findVerbIndex(argv: readonly string[]): number {
   return argv.findIndex((each, at) => !each.startsWith('-') && !VALUE_FLAGS.includes(argv[at - 1] ?? ''))
@@ -81,9 +79,12 @@ export function readVerbWords(argv: readonly string[]): {
   const own = Object.hasOwn(OTHER_WORDS, word) ? OTHER_WORDS[word] : undefined
   const renamed = own ? argv.toSpliced(at, 1, ...own) : argv
   const note = own && `dsc: \`dsc ${word}\` is called \`dsc ${own.join(' ')}\``
-  const view = VIEWS.find(({ verb, option }) => renamed[at] === verb && renamed.includes(option))
+  const asked = renamed.map((each) => each.split('=')[0])
+  const view = VIEWS.find(({ verb, option }) => renamed[at] === verb && asked.includes(option))
   if (view === undefined) return { argv: renamed, note }
-  const others = renamed.toSpliced(renamed.indexOf(view.option), 1)
+  const optionAt = asked.indexOf(view.option)
+  const value = renamed[optionAt]!.slice(view.option.length + 1) // as in --job=4711
+  const others = renamed.toSpliced(optionAt, 1, ...(value === '' ? [] : [value]))
   return { argv: others.with(at, view.name), note }
 }
 

@@ -16,6 +16,9 @@ test('dsc without a verb shows its help', async (context) => {
   const { code, stdout, stderr } = await world.dsc()
   assert.deepEqual([code, stderr], [0, ''])
   assert.equal(stdout, (await world.dsc('--help')).stdout)
+  const configured = await world.dsc('--config', 'dsc.yaml', '-q')
+  assert.deepEqual([configured.code, configured.stdout], [0, stdout])
+  assert.match((await world.dsc('--config')).stderr, /--config <file>' argument missing/)
 })
 
 test('a word of another program does the same here, and says what it is called', async (context) => {
