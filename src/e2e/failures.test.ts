@@ -145,7 +145,7 @@ for (const { words, code, message } of [
   {
     words: ['prepare', 'flowers', '--endpoint', 'http://a'],
     code: 2,
-    message: /--endpoint: only for a source/,
+    message: /--endpoint: only for a source .*\n {2}try: set endpoint of flowers in dsc\.yaml\n/,
   },
   { words: ['record', 'migrate', 'nowhere.db', 'new.db'], code: 11, message: /there is no record at/ },
   {

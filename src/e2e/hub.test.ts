@@ -94,7 +94,10 @@ test('--include takes a part of a repository by its URL, under a name of its own
   assert.notEqual(whole.dataset, part.dataset)
   const refused = await world.dsc('prepare', whole.dataset, '--include', '*.md')
   assert.equal(refused.code, 2)
-  assert.match(refused.stderr, /--include: only for a source such as/)
+  assert.match(
+    refused.stderr,
+    /--include: only for a source such as .*\n {2}try: dsc dataset add \S+ s3:\/\/bucket\/prefix\/ --include \*\.md\n/,
+  )
 })
 
 test('dsc run shows repositories to the command as the cache of the hub’s own clients', async (t) => {

@@ -33,13 +33,16 @@ export async function resolveDataset(
     const own = known?.source === raw ? known : { name, source: raw, include: [], exclude: [] }
     return { ...own, ...Object.fromEntries(given) }
   }
+  const declared = datasets.find(({ name }) => name === raw)
   if (given.length > 0) {
-    const flags = given.map(([flag]) => `--${flag}`).join(', ')
+    const flags = given.map(([key]) => `--${key}`).join(', ')
+    const words = given.flatMap(([key, value]) => [`--${key}`, ...(value === true ? [] : [value].flat())])
     throw new DscError('USAGE', `${flags}: only for a source such as s3://bucket/prefix/, not for ${raw}`, {
-      hint: `dsc dataset add ${raw} <source> ${flags.replaceAll(',', '')}`,
+      hint: declared
+        ? `set ${given.map(([key]) => key).join(', ')} of ${raw} in dsc.yaml`
+        : `dsc dataset add ${raw} s3://bucket/prefix/ ${words.join(' ')}`,
     })
   }
-  const declared = datasets.find(({ name }) => name === raw)
   if (declared) return declared
   const record = await context.openRecord()
   const added = await record.findDataset(raw)
