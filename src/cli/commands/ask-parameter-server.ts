@@ -3,6 +3,7 @@ import { interrupted } from '../../cache/prepare/interrupted.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { askOnce, NoAnswer, type Question } from '../../http/ask-once.js'
 import { JOB_HEADER } from '../../memory/params/message.js'
+import { tryJson } from '../../model/try-json.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
 import { readToken } from './exchange-serve.js'
 
@@ -54,13 +55,8 @@ async function askForText(url: string, question: Question): Promise<{ status: nu
 
 /** Undefined: the server is no central node, which answers with an object. */
 function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const raw: unknown = JSON.parse(text)
-    return typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>) : undefined
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
+  const raw = tryJson(text)
+  return typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>) : undefined
 }
 
 /** A status as lines of names and values. */
