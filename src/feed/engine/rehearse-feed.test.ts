@@ -94,3 +94,7 @@ for (const data of ['plain', 'tar', 'large'] as const)
 // The last 70 samples fill no batch, and are more than a request.
 for (const memoryBytes of [2 * MIB, 16 * MIB])
   testRehearsal({ data: 'plain', k: 50, memoryBytes, ranks: 1, batchSize: 240 })
+
+// Lists fill while samples are copied to Cache_next, which takes the run longer.
+for (const batchSize of [148, 160])
+  for (const k of [50, 64]) testRehearsal({ data: 'plain', k, memoryBytes: 16 * MIB, ranks: 1, batchSize })

@@ -11,6 +11,8 @@ export interface ReadingPlace {
   frontier: number
   /** Number of items that clients wait for or hold, or that are being copied into Cache_next. */
   unreleased: number
+  /** Of these, the ones being copied: they have no slot any more. */
+  copied: number
 }
 
 interface LookAheadOptions {
@@ -63,7 +65,8 @@ export class LookAhead {
     while (lists.waiting(node) < count && this.#scanned < limit) {
       const isNear = this.#scanned < place.frontier + mostAhead
       const isRunning = this.#hasBegun(items.epochOf(this.#scanned)) // before, each promise is noted
-      if (!isNear && !(isRunning && slots.size - place.unreleased < mostAhead)) break
+      const ahead = slots.size - (place.unreleased - place.copied)
+      if (!isNear && !(isRunning && ahead < mostAhead)) break
       if (!this.#scan()) break
     }
     return lists.waiting(node) >= count

@@ -39,7 +39,7 @@ export class StreamPlan {
   readonly #carry: CarryOver
   readonly #lists: PrefetchLists
   readonly #slots = new Map<number, Slot>()
-  readonly #place: ReadingPlace = { start: 0, frontier: 0, unreleased: 0 }
+  readonly #place: ReadingPlace = { start: 0, frontier: 0, unreleased: 0, copied: 0 }
   readonly #lookAhead: LookAhead
   readonly #requests: RequestPlan
 
@@ -176,6 +176,7 @@ export class StreamPlan {
     const to = isRoom ? space.reserveTop({ length, sample: slot.sample }) : undefined
     if (to) {
       this.#place.unreleased++
+      this.#place.copied++
       return { from: extent, to, slot }
     }
     this.#counts.carryRefused++
@@ -187,6 +188,7 @@ export class StreamPlan {
   /** Records that the copy was made: Cache_next has the sample. */
   settleCopy({ from, to, slot }: CarryCopy): void {
     this.#place.unreleased--
+    this.#place.copied--
     this.#room.space.finish(from)
     this.#counts.carried++
     this.#carry.insert(slot.epoch + 1, to)
@@ -195,6 +197,7 @@ export class StreamPlan {
   /** Records that the copy could not be made. */
   failCopy({ from, to, slot }: CarryCopy): void {
     this.#place.unreleased--
+    this.#place.copied--
     this.#lookAhead.breakPromise(slot.epoch + 1, slot.sample)
     this.#room.space.finish(from)
     this.#room.space.finish(to)
