@@ -56,6 +56,7 @@ test('a receipt names version and source, outlasts the copy, and what it says is
   assert.equal((await world.dsc('evict', 'flowers', '--yes')).code, 0)
   const gone = await world.dsc('receipt', '4711', '--verify')
   assert.equal(gone.code, 4)
+  assert.match(gone.stderr, /data that is no longer available here: flowers/)
   await outputs.run(world, 'report', ['report'])
   outputs.end()
 })
