@@ -7,7 +7,7 @@ import { VERBS } from './verbs.js'
 interface View {
   readonly verb: string
   readonly option: string
-  /** What `option` becomes: the view's own name. */
+  /** The verb that `verb` with `option` stands for. */
   readonly name: string
   readonly summary: string
 }
