@@ -83,6 +83,7 @@ test('what is prepared before a failure stays leased, and is said to', async (co
 test('a bucket is read at an endpoint, with no credentials, and found again by its URL', async (context) => {
   const { server, bucket } = await startFlowerStore()
   context.after(() => server.close())
+  await server.makePublic(bucket)
   const { dsc, query } = await makeWorld(context, {})
   const url = `s3://${bucket}/flowers/`
   const reach = ['--endpoint', server.endpoint, '--anonymous']

@@ -7,6 +7,7 @@ import {
   CreateBucketCommand,
   CreateMultipartUploadCommand,
   DeleteObjectCommand,
+  PutBucketPolicyCommand,
   PutObjectCommand,
   S3Client,
   UploadPartCommand,
@@ -25,6 +26,8 @@ export interface S3Server {
   readonly isS3rver: boolean
   /** Makes a bucket with a unique name and returns the name. */
   makeBucket(): Promise<string>
+  /** Lets everybody read the bucket without credentials. */
+  makePublic(bucket: string): Promise<void>
   putObject(bucket: string, key: string, body: string | Uint8Array): Promise<void>
   /** Uploads in parts of `partBytes` (5 MiB or more, except the last). */
   putInParts(bucket: string, key: string, body: Buffer, partBytes: number): Promise<void>
@@ -75,6 +78,15 @@ export async function startS3Server(): Promise<S3Server> {
       const bucket = `dsc-test-${process.pid}-${Date.now().toString(36)}-${madeBuckets}`
       await client.send(new CreateBucketCommand({ Bucket: bucket }))
       return bucket
+    },
+    async makePublic(bucket) {
+      if (own) return // s3rver checks no rights
+      const resources = [`arn:aws:s3:::${bucket}`, `arn:aws:s3:::${bucket}/*`]
+      const Statement = [
+        { Effect: 'Allow', Principal: '*', Action: ['s3:ListBucket', 's3:GetObject'], Resource: resources },
+      ]
+      const Policy = JSON.stringify({ Version: '2012-10-17', Statement })
+      await client.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy }))
     },
     async putObject(bucket, key, body) {
       await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: Buffer.from(body) }))
