@@ -74,19 +74,18 @@ for (const [name, path] of servers) {
     await waitFor(endpoint, server, () => words)
     process.stdout.write(`test:s3: ${name} at ${endpoint}, ${files.length} files\n`)
     // One file at a time: the answer is about the server, not about two tests that share its disk.
-    const run = spawnSync(
-      process.execPath,
-      ['--test', '--test-concurrency=1', '--test-reporter=spec', ...files],
-      {
-        stdio: 'inherit',
-        env: {
-          ...process.env,
-          DSC_TEST_S3_ENDPOINT: endpoint,
-          DSC_TEST_S3_ACCESS_KEY: ACCESS_KEY,
-          DSC_TEST_S3_SECRET_KEY: SECRET_KEY,
-        },
+    const options = ['--test-concurrency=1', '--test-reporter=spec']
+    const { DSC_TEST_RERUN } = process.env // as in test.mjs
+    if (DSC_TEST_RERUN) options.push(`--test-rerun-failures=${join(DSC_TEST_RERUN, name)}.json`)
+    const run = spawnSync(process.execPath, ['--test', ...options, ...files], {
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        DSC_TEST_S3_ENDPOINT: endpoint,
+        DSC_TEST_S3_ACCESS_KEY: ACCESS_KEY,
+        DSC_TEST_S3_SECRET_KEY: SECRET_KEY,
       },
-    )
+    })
     if (run.status !== 0) failures += 1
     process.stdout.write(`test:s3: ${name} ${run.status === 0 ? 'passes' : 'FAILS'}\n`)
   } finally {

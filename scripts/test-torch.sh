@@ -9,7 +9,14 @@ bin="$(../../scripts/python-venv.sh)/bin"
 "$bin/ruff" format --quiet --check --config pyproject.toml . ../../docs/recipes
 "$bin/mypy" --no-error-summary
 export PYTHONPATH=.
-"$(../../scripts/trainers-venv.sh)/bin/python" -m pytest -q -rs "$@"
+# Given a folder, a run after one that failed repeats only what failed there, unless pytest itself broke off.
+again=()
+[ -z "${DSC_TEST_RERUN:-}" ] || again=(-o "cache_dir=$DSC_TEST_RERUN/pytest" --last-failed)
+"$(../../scripts/trainers-venv.sh)/bin/python" -m pytest -q -rs "${again[@]+"${again[@]}"}" "$@" || {
+  status=$?
+  [ "$status" = 1 ] || rm -rf "${DSC_TEST_RERUN:+$DSC_TEST_RERUN/pytest}"
+  exit "$status"
+}
 if [ $# -eq 0 ]; then # with the libraries that write the formats
   "$(../../scripts/parquet-venv.sh)/bin/python" -m pytest -q -rs tests/feed_parquet_test.py tests/feed_splits_test.py
   "$(../../scripts/formats-venv.sh)/bin/python" -m pytest -q -rs tests/feed_formats_test.py
