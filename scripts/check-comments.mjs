@@ -1,4 +1,4 @@
-// Lists where comments of the product or of the Python client use the worst patterns of CONTRIBUTING, "Words":
+// Fails where comments of the product or of the Python client use the worst patterns of CONTRIBUTING, "Words":
 // sentences whose subject is a relative clause, and words that a native reader would not write.
 //   node scripts/check-comments.mjs
 import { readFileSync } from 'node:fs'
@@ -35,4 +35,7 @@ for (const path of await glob([...PRODUCT, PYTHON], {})) {
       if (pattern.test(words)) found.push(`${path}:${line}: ${what}: ${words.slice(0, 400)}`)
 }
 for (const each of found.sort()) console.log(each)
-console.log(`comments: ${found.length} to rewrite`)
+if (found.length > 0) {
+  console.log(`comments: ${found.length} to rewrite, see "Words" in CONTRIBUTING.md`)
+  process.exitCode = 1
+}

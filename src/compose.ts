@@ -31,13 +31,13 @@ interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment
   close(): Promise<void>
 }
 
-/** What composing tells, and how far it goes. */
+/** Options of `compose`: callbacks for notes, and how far to go. */
 interface ComposeOptions {
   /** Hears of a dsc.yaml that is not obeyed. */
   readonly onIgnoredFile?: (ignored: NonNullable<Config['ignoredFile']>) => void
   /** Hears of a server or service that is waited for. */
   readonly onRecordAway?: (sentence: string) => void
-  /** Hears that a cache of one's own was deleted, and begins anew. */
+  /** Called when the user's own cache was deleted, and a new one begins. */
   readonly onBegunAnew?: (sentence: string) => void
   /** Whether the node's service may answer instead, where it has a door and no configuration of one's own counts. */
   readonly isDoorUsed?: boolean

@@ -45,7 +45,7 @@ export async function main(): Promise<void> {
     version: readVersion(),
     configPath: globals.configPath,
     commandWords: all.slice(separator + 1),
-    // A command gets its caller's variables, whoever dsc becomes on the way.
+    // A command gets its caller's variables, even if dsc becomes another user on the way.
     environment: separator < all.length ? { ...process.env } : process.env,
   }
   let hasFailed = false

@@ -52,7 +52,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   becomeOwner(cache.root, { isForCommand: false })
   const declared = datasets.find((dataset) => dataset.name === name)
   const opening = openExistingRecord(location)
-  opening.catch(() => {}) // a server is on its way meanwhile
+  opening.catch(() => {}) // it is awaited below
   const { caller, cacheId, machine, recordName } = await openOrClose(async (closers) => {
     closers.add(async () => (await opening.catch(() => undefined))?.record.close()) // it keeps the process alive
     return findAsker(values, cache)
@@ -99,7 +99,7 @@ function show({ isJson, isQuiet }: Arguments, leased: Leased): void {
   reportPrepared(report, leased)
 }
 
-/** Who asks, and from where. Throws for a duration that is none. */
+/** Finds the caller and their cache. Throws for an invalid duration. */
 function findAsker(values: Arguments, { root, policy }: Pick<Config['cache'], 'root' | 'policy'>) {
   const caller = identifyAs(values, policy.shares)
   const identity = readCacheIdentity(root)
@@ -117,7 +117,7 @@ interface OpenedRecord {
   readonly mayStayOpen: boolean
 }
 
-/** What the short way understands of a command line. */
+/** The arguments that the short way understands. */
 interface Arguments {
   name: string
   isJson: boolean

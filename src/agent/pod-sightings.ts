@@ -4,7 +4,7 @@ import { listRunningPods } from '../platform/pods.js'
 /** A pod unseen for this long has ended. With a look every 30 s, its lease is gone within a minute. */
 const GONE_AFTER_MS = 45_000
 
-/** What can be seen of the pods of this node. */
+/** The pods of this node, as far as this process can see them. */
 interface Sight {
   /** Pods with a process; undefined if processes of others cannot be seen. */
   readonly running: ReadonlySet<string> | undefined

@@ -203,7 +203,7 @@ async function openPlugin(
   return csi
 }
 
-/** Opens the door, if there is to be one; then the cache is the service's to clean up, too. */
+/** Opens the door, if the configuration has one; then the service cleans up the cache, too. */
 async function openDoorOf(
   options: AgentOptions,
   work: { readonly metrics: Metrics; readonly stopping: AbortSignal },

@@ -25,7 +25,7 @@ export interface Cache {
   readonly openSource: (dataset: Dataset) => Promise<Source>
   /** Opens a source for staging that also fetches from other nodes; absent if the record serves one machine only. */
   readonly openStagingSource?: ((dataset: Dataset, plan: StagingPlan) => Promise<StagingSource>) | undefined
-  /** Where hub clients of this user keep the dataset's repository; undefined if it is none. */
+  /** Where hub clients of this user keep the dataset's repository; undefined if the source is no repository. */
   readonly findKept?: (dataset: Dataset) => KeptRepository | undefined
   readonly measureDisk: () => Promise<DiskUsage>
   /** Job ids that Slurm still knows; undefined if that cannot be found out, and then nothing is concluded. */

@@ -23,7 +23,7 @@ export function hasOnlyGlobalOptions(argv: readonly string[]): boolean {
   return flags.every((flag) => known.includes(flag)) && !VALUE_FLAGS.includes(argv.at(-1) ?? '')
 }
 
-/** What the global options of a command line say. */
+/** The global options of a command line. */
 export interface GlobalOptions {
   readonly isJson: boolean
   readonly isQuiet: boolean

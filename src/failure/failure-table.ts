@@ -1,6 +1,6 @@
 import { EXIT_CODES } from './exit-codes.js'
 
-/** What all failures of one code have in common. */
+/** The properties that all failures of one code share. */
 interface Failure {
   readonly exitCode: number
   readonly httpStatus: number

@@ -23,7 +23,7 @@ const TOO_MANY_FILES = {
   hint: 'ulimit -n 1024, or set stage.concurrency: 4',
 } as const
 
-/** What the kernel's refusals mean, where no caller knows better. */
+/** Meanings of the kernel's refusals, where no caller knows better. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENOSPC: DISK_FULL,
   EDQUOT: { ...DISK_FULL, sentence: 'the disk quota is used up' },
@@ -50,7 +50,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
 }
 
-/** What SQLite says when the kernel refuses it something. */
+/** Messages of SQLite when the kernel refuses it something. */
 const SQLITE_MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
   [/^SQLITE_FULL/, DISK_FULL],
   [/^SQLITE_NOMEM/, MEANINGS.ENOMEM!],

@@ -134,8 +134,8 @@ export function isOfSqlite(error: unknown): error is Error & { readonly code: st
 }
 
 /**
- * Folds the journal into the manifest, which nobody else may be filling, so that it is one file. Waits for readers.
- * Every attempt opens the file anew: a connection whose attempt failed halfway takes its journal for folded, while the
+ * Folds the journal into the manifest, so that it is one file. No other process may be filling it. Waits for readers.
+ * Every attempt opens the file again: a connection whose attempt failed halfway takes its journal for folded, while the
  * file still says otherwise.
  */
 export async function foldJournal(copyDirectory: string): Promise<void> {

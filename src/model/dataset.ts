@@ -32,7 +32,7 @@ export interface Dataset {
 /** Which objects of a source belong to the dataset. */
 export type Filters = Pick<Dataset, 'include' | 'exclude'>
 
-/** What a definition says of a source besides its URL, if the source is used without a name. */
+/** Settings of a source that is used by its URL, without a name. */
 export type SourceSettings = {
   readonly [Key in keyof Filters | 'endpoint' | 'profile' | 'anonymous']?: Dataset[Key] | undefined
 }

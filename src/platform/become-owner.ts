@@ -3,16 +3,16 @@ import { userInfo } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { DscError } from '../failure/dsc-error.js'
 
-/** What @types/node leaves out. */
+/** A call that @types/node leaves out. */
 type WithGroups = typeof process & { initgroups(user: string, extraGroup: number): void }
 
 /** How a command that root starts is root again. */
 let restored: { readonly uid: 0; readonly gid: 0 } | undefined
 
 /**
- * Root becomes the owner of the folder, before anything in it is opened: what lies there may be made so that whoever
- * writes through it writes elsewhere. Anybody else, and root where the folder is its own or missing, stays as is.
- * `isForCommand`: root starts a command later, which is to be root's; then only the effective user changes.
+ * Root becomes the owner of the folder, before it opens anything in it: a file there may be a link that leads root to
+ * write elsewhere. Any other user stays as is, and so does root where the folder is its own or missing.
+ * `isForCommand`: root later starts a command that runs as root; then only the effective user changes.
  */
 export function becomeOwner(folder: string, { isForCommand }: { readonly isForCommand: boolean }): void {
   if (process.geteuid?.() !== 0) return
@@ -49,7 +49,7 @@ export function stayOwner(): void {
   restored = undefined
 }
 
-/** What the system knows of a user; it tells only of the effective one. */
+/** Name and group of a user. The system tells them of the effective user only. */
 function describeAccount(uid: number, gid: number, folder: string) {
   process.seteuid!(uid)
   try {

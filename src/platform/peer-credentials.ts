@@ -18,7 +18,7 @@ const SOL_SOCKET = 1
 const SO_PEERCRED = 17
 const SO_PEERGROUPS = 59
 const MAX_GROUPS = 1024
-/** What the kernel says for a user whom this process's user namespace does not map: `/proc/sys/fs/overflowuid`. */
+/** The kernel's uid for a user whom this process's user namespace does not map: `/proc/sys/fs/overflowuid`. */
 const OVERFLOW_UID = 65_534
 
 type GetSocketOption = (fd: number, level: number, name: number, value: Buffer, length: Buffer) => number

@@ -8,7 +8,7 @@ const WRITE_OF_GROUP_AND_OTHERS = 0o022
 let umaskAtStart: number | undefined
 
 /**
- * Makes new files of this process as readable to group and others as `folder` is, whatever the umask, and writable for
+ * Makes new files of this process as readable to group and others as `folder` is, despite the umask, and writable for
  * its user alone: a cache has one owner. Other threads have the umask of the main one, and cannot set it.
  */
 export function readableLikeFolder(folder: string): void {

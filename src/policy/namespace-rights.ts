@@ -1,6 +1,6 @@
 import { findCanonicalSource } from '../model/source-url.js'
 
-/** Who may have what on Kubernetes. Anything that is not named here is as the comments of the fields say. */
+/** The rights of namespaces on Kubernetes. Each field says what holds for a name that is missing from it. */
 export interface NamespaceRules {
   /** Dataset → namespaces whose pods may read it. A dataset that is missing here: every namespace. */
   readonly datasets: Readonly<Record<string, readonly string[]>>

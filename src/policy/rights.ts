@@ -7,7 +7,7 @@ export interface Asker {
   readonly shownBy: 'socket' | 'folder'
 }
 
-/** What dsc.yaml says about the rights of users, and who the service is. */
+/** The rights of users as dsc.yaml gives them, and the user of the service. */
 export interface RightRules {
   /** Uid of the service, which owns the cache. */
   readonly ownerUid: number
@@ -15,7 +15,7 @@ export interface RightRules {
   readonly admins: readonly string[]
 }
 
-/** What an asker wants to do. */
+/** An action that an asker wants. */
 export type Deed =
   | { readonly kind: 'look' }
   /** `isDeclared`: dsc.yaml or an admin named the source, so that it is read with the service's credentials. */
@@ -30,7 +30,7 @@ export type Deed =
 export type Judgement = { readonly may: true } | { readonly may: false; readonly why: string }
 
 /**
- * Who may do what at the door of a node's service. First match wins:
+ * Judges an action at the door of a node's service. First match wins:
  *
  * | deed                                        | may                                        |
  * |---------------------------------------------|--------------------------------------------|

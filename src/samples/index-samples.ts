@@ -222,7 +222,7 @@ export function chooseFiles<File extends FolderFile>(
   })
 }
 
-/** What a table is made of, and `how`: with `skip`, records that cannot be read are not in it. */
+/** The files that a table is made of, and `how`: with `skip`, it leaves unreadable records out. */
 type KeptListing = Pick<SampleFiles<ListedFile>, 'format' | 'files'> & { readonly how: string }
 
 /** Digest of everything the table depends on. */

@@ -29,7 +29,7 @@ export function readKeptTable(path: string, owner?: number): Buffer | undefined 
   }
 }
 
-/** What was told when the table at `path` was made: told again with each use of the table. */
+/** The notes made with the table at `path`: each use of the table prints them again. */
 export function readKeptNotes(path: string): readonly LeftOut[] {
   try {
     return NOTES.parse(JSON.parse(readKeptTable(notesPathOf(path))?.toString() ?? '[]'))

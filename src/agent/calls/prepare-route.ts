@@ -89,7 +89,7 @@ export function limitBandwidth(cache: Cache, bandwidthBytesPerSecond: number | u
   return { ...cache, nodeBudget: { ...cache.nodeBudget, bandwidthBytesPerSecond } }
 }
 
-/** Reads the JSON of a call. Rejects with USAGE if it is none, or longer than a call ever is. */
+/** Reads the JSON of a call. Rejects with USAGE if it is no JSON, or longer than a call ever is. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const body = await readBody(request, MAX_BODY_BYTES)
   try {

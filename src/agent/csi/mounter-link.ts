@@ -5,12 +5,12 @@ import { listenForLines, sendLine } from '../../frames/lines.js'
 import { type MountEntry, readMountTable } from '../../platform/mount-table.js'
 import type { Mounter } from './mounter.js'
 
-/** What the agent tells the mounter, one at a time or several at once. */
+/** An order of the agent to the mounter. Several may be under way at once. */
 type Order =
   | { readonly id: number; readonly verb: 'mount'; readonly source: string; readonly target: string }
   | { readonly id: number; readonly verb: 'unmount'; readonly target: string }
 
-/** What the mounter sends unasked, once it takes orders. */
+/** The first message of the mounter, which sends it unasked: it takes orders from now on. */
 const READY = 0
 
 /** The mounter's answer: `error` is a failure, `defect` a mistake of dsc. Without either, the order is carried out. */

@@ -39,7 +39,7 @@ export async function startMounter(places: MountPlaces, onGone: () => void): Pro
   return mounter
 }
 
-/** What the agent tells the process that it starts: whose the plugin's folders are to be, and where it may mount. */
+/** The task of the process that the agent starts: the owner of the plugin's folders, and where to mount. */
 interface MounterTask extends MountPlaces {
   readonly uid: number
   readonly gid: number

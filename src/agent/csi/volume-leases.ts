@@ -3,7 +3,7 @@ import type { LeaseRequest, PlacedLease } from '../../model/lease.js'
 import type { VolumeNote } from './volume-notes.js'
 import type { Pod } from './volume-request.js'
 
-/** What these functions need of a cache. */
+/** The part of a cache that these functions need. */
 export type LeaseCache = Pick<Cache, 'record' | 'node' | 'nowMs'>
 
 /** The lease of a pod on a copy: it lasts as long as kubelet runs the pod, which this agent sees. */

@@ -5,10 +5,10 @@ import { DscError } from '../../failure/dsc-error.js'
 import { HeldFolder } from '../../platform/held-folder.js'
 import type { VolumeRequest } from './volume-request.js'
 
-/** What the agent must know of a volume after it was killed. Format version 1. */
+/** A note about a volume, for an agent that was killed and starts again. Format version 1. */
 export interface VolumeNote extends Pick<VolumeRequest, 'volumeId' | 'target' | 'pod'> {
   readonly version: 1
-  /** What the pod named: a dataset, or a URL. */
+  /** The dataset or the URL that the pod named. */
   readonly named: string
   /** Name of the dataset. */
   readonly dataset: string

@@ -19,7 +19,7 @@ export interface VolumeRequest {
   readonly pod: Pod
 }
 
-/** What kubelet asks for, as far as dsc reads it. */
+/** A request of kubelet, as far as dsc reads it. */
 export interface PublishMessage {
   readonly volumeId: string
   readonly targetPath: string
@@ -27,7 +27,7 @@ export interface PublishMessage {
   readonly volumeContext: Readonly<Record<string, string>>
 }
 
-/** How a volume is to be used. Access modes do not matter: it is read-only in any. */
+/** The use of a volume. Access modes do not matter: it is read-only in any. */
 export interface Capability {
   readonly block?: object | null
   readonly mount?: object | null

@@ -21,7 +21,7 @@ const RECORD_MS = 3000
 /** A volume that is neither mounted nor asked for during this time is over: twice kubelet's longest pause. */
 const FORGET_MS = 300_000
 
-/** What volumes are made with. */
+/** The cache and the settings that volumes are made with. */
 export interface VolumeMeans {
   readonly cache: Cache
   readonly catalog: Catalog

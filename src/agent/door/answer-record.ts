@@ -181,7 +181,7 @@ function listPids(): readonly number[] {
     .map(Number)
 }
 
-/** Locks in the name that the kernel gave, whatever name the asker says. */
+/** Locks in the name that the kernel gave, and ignores the one in the request. */
 async function answerLock(call: DoorCall): Promise<DoorResult> {
   requireRight(call, { kind: 'lock' })
   const { record, nowMs } = call.service.cache

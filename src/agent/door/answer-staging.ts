@@ -22,7 +22,7 @@ import {
   readTexts,
 } from './read-input.js'
 
-/** What changes the cache: staging and eviction. */
+/** The operations that change the cache: staging and eviction. */
 export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
   prepare: async (call) => {
     const request = readDataset(call.input)

@@ -1,7 +1,7 @@
 import type { NodeApi } from '../../cache/api/node-api.js'
 import type { DoorClient } from './door-client.js'
 
-/** What commands ask of the node, asked of its service. `bandwidthBytesPerSecond`: at most so fast, if given. */
+/** The `NodeApi` that asks the node's service. `bandwidthBytesPerSecond`: at most so fast, if given. */
 export function createDoorApi(
   client: DoorClient,
   { bandwidthBytesPerSecond }: { readonly bandwidthBytesPerSecond?: number | undefined },

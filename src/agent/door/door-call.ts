@@ -7,7 +7,7 @@ import type { LineWork } from '../server/answer-in-lines.js'
 import type { Fields } from './read-input.js'
 import type { UndeclaredBytes } from './undeclared-bytes.js'
 
-/** What the service behind the door works with. */
+/** The cache, rules and settings of the service behind the door. */
 export interface DoorService {
   readonly cache: Cache
   /** Datasets of the service's dsc.yaml. */

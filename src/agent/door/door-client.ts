@@ -17,13 +17,13 @@ const ASK_AGAIN_MS = 200
 /** How long a service may be silent before the call counts as lost, ms. It writes something at least every 2 s. */
 const SILENCE_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5000
-/** What a service that is being restarted looks like, or one that has no place for another connection at the moment. */
+/** Codes of a service that is restarting, or has no place for another connection at the moment. */
 const AWAY = new Set([
   ...['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAGAIN'],
   ...['NO_CONNECTION', 'SILENT', 'CUT_OFF'],
 ])
 
-/** What to hear of while an operation runs. */
+/** Callbacks for an operation that runs. */
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: (progress: PrepareProgress) => void

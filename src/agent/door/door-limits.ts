@@ -2,7 +2,7 @@ import type { Cache } from '../../cache/cache.js'
 import { readLeasePages } from '../../cache/status/record-pages.js'
 import { DscError } from '../../failure/dsc-error.js'
 
-/** What one user may have at once. */
+/** Limits of one user at one time. */
 const AT_ONCE = { connections: 64, requests: 64, stagings: 16 } as const
 const MAX_LEASES = 1000
 /** Changes of one user, which the history keeps: at first so many, then so many each second. */

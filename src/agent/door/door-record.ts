@@ -7,7 +7,7 @@ import type { RecordStore } from '../../records/contract/record-store.js'
 import type { DoorClient } from './door-client.js'
 import { PAGE_ROWS } from './door-wire.js'
 
-/** What only the service itself does with its record: commands that need it do not go through the door. */
+/** Methods of the record for the service alone: commands that need one of them do not go through the door. */
 const INSIDE = [
   'saveNode',
   'claimNode',

@@ -57,7 +57,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
   })
   server.on('connection', (socket: Socket) => {
     socket.on('error', () => socket.destroy())
-    // Before any byte: the kernel keeps who connected, whoever writes later.
+    // Before any byte: the kernel names the process that connected, even if another one writes later.
     const peer = options.readPeer(socket)
     const free = peer && state.limits.tryTake('connections', { uid: peer.uid, isAdmin: peer.uid === 0 })
     if (peer === undefined || free === undefined) return socket.destroy()
@@ -134,7 +134,7 @@ function readInput(raw: unknown): Fields {
   }
 }
 
-/** What read-input.ts throws says what was expected: the client's mistake, and no defect. */
+/** Turns a RangeError of read-input.ts, which says what was expected, into a mistake of the client. */
 function asUsage(error: unknown): unknown {
   return error instanceof RangeError ? new DscError('USAGE', error.message, { cause: error }) : error
 }

@@ -16,7 +16,7 @@ export async function listenAtDoor(server: Server, path: string): Promise<void> 
   const folder = dirname(path)
   try {
     mkdirSync(folder, { mode: FOLDER_MODE })
-    chmodSync(folder, FOLDER_MODE) // whatever the umask
+    chmodSync(folder, FOLDER_MODE) // mkdir applied the umask
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unusable(path, error)
   }

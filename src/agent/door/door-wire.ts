@@ -16,7 +16,7 @@ export type DoorLine =
   | { readonly result: unknown }
   | ErrorLine
 
-/** What a service says of itself to whoever asks: what commands would read from its configuration. */
+/** A service's description of itself: the settings that commands would read from its configuration. */
 export interface DoorGreeting {
   readonly node: string
   readonly cacheRoot: string

@@ -8,7 +8,7 @@ const MAX_STEPS = 64
 /** How long a lease lasts whose process cannot be seen from here: as long as that of a task. */
 const UNSEEN_MS = 24 * 3_600_000
 
-/** What `/proc/<pid>/status` shows to everybody. */
+/** The part of `/proc/<pid>/status` that every user may read. */
 interface Status {
   readonly parentPid: number
   readonly uid: number

@@ -12,7 +12,7 @@ export function listNamedGroups(
   return [...new Set(parties.filter((party) => party.startsWith('group:')).map((party) => party.slice(6)))]
 }
 
-/** Who asks: the user's name, and those of `groups` that the kernel says they are in. */
+/** Identifies the asker: the user's name, and those of `groups` that the kernel says they are in. */
 export async function identifyAsker(
   peer: Peer,
   { directory, groups }: { readonly directory: UserDirectory; readonly groups: readonly string[] },

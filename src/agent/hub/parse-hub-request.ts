@@ -27,7 +27,7 @@ export type HubOperation =
 
 const VERBS = ['revision', 'tree', 'paths-info', 'refs', 'commits'] as const
 
-/** What the paths of a hub's API begin with, after `/api/`. */
+/** First words of the paths of a hub's API, after `/api/`. */
 const KINDS: ReadonlySet<string> = new Set(['models', 'datasets', 'spaces'])
 
 /**

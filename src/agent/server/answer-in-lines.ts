@@ -10,7 +10,7 @@ export interface ErrorLine {
   readonly error: FailureAnswer
 }
 
-/** What work that is answered in lines gets. */
+/** The signals and senders of work that is answered in lines. */
 export interface LineWork {
   /** Aborts when the client hangs up, or the agent stops. */
   readonly signal: AbortSignal

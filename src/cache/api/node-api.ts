@@ -21,8 +21,8 @@ export interface Leased extends Prepared {
 }
 
 /**
- * What commands ask of this node: the cache in this process, or the node's service through its door. Both resolve and
- * reject with the same. What is only read, and leases and locks, are asked of the record.
+ * The operations of commands on this node: by the cache in this process, or by the node's service through its door.
+ * Both resolve and reject with the same. Commands read, lease and lock through the record instead.
  */
 export interface NodeApi {
   prepare(

@@ -53,7 +53,7 @@ interface DownloadOptions {
   readonly copyDirectory: string
   /** Copies on this node from which identical objects are taken; the dataset's own first. */
   readonly reusableDirectories?: readonly string[]
-  /** What hub clients keep of the repository, from which objects are taken. */
+  /** The folder in which hub clients keep the repository: objects are taken from it. */
   readonly kept?: KeptRepository | undefined
   /** Called when the reusable copies are no longer needed. */
   readonly onReused?: (() => Promise<void>) | undefined

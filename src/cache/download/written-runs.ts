@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import type { ByteRange } from '../arrivals/block-set.js'
 
 const READ_BYTES = 1024 * 1024
-/** What the kernel writes whole, or not at all. */
+/** Size of a page, in bytes: the kernel writes it whole, or not at all. */
 const PAGE_BYTES = 4096
 /** Shorter runs cost more as requests of their own than they save, bytes. */
 const LEAST_RUN_BYTES = 512 * 1024

@@ -76,7 +76,7 @@ function waitsForRoom({
     ),
   )
   const refused = new Map<string, { readonly last: RecordEvent; sinceMs: number }>()
-  const admitted = new Set<string>() // there was room for it since, whoever asked
+  const admitted = new Set<string>() // another request found room for it since
   for (const event of events) {
     const place = JSON.stringify([event.dataset, event.node])
     if (event.kind === 'staged' || event.kind === 'leased') admitted.add(place)

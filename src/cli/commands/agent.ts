@@ -141,7 +141,7 @@ async function runsAsMounter(): Promise<boolean> {
 async function openCsi({ cache, csi, datasets }: Config): Promise<CsiSettings> {
   const { startMounter } = await import('../../agent/csi/start-mounter.js')
   const { driver, kubelet, namespaces, sources } = csi
-  // Without it no pod gets its volume or gives it back: whoever watches over the agent starts both again.
+  // Without it no pod gets its volume or gives it back: the agent's supervisor starts both again.
   const onGone = () => process.kill(process.pid, 'SIGTERM')
   const mounter = await startMounter({ root: cache.root, kubelet, driver }, onGone)
   return {

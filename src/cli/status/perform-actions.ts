@@ -116,7 +116,7 @@ export class ActionPerformer implements StatusActions {
     const signal = AbortSignal.any([this.#context.signal, stopping.signal])
     const record = await this.#openRecord()
     const api = await this.#context.openApi(record)
-    // Nobody uses the copy yet: the lease is this screen's, and ends when the copy is there.
+    // No job uses the copy yet: the lease is this screen's, and ends when the copy is there.
     const lease = {
       task: `${this.#user}@${hostname()}:status`,
       holder: holdByThisProcess(),

@@ -45,7 +45,7 @@ export interface SniffedDialect extends CsvDialect {
 interface SniffOptions {
   readonly usual: string
   readonly quotes: CsvDialect['quotes']
-  /** What the user says. */
+  /** The dialect that the user gave. */
   readonly told?: ToldDialect | undefined
 }
 

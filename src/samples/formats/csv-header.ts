@@ -12,7 +12,7 @@ const TYPES = [/^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i, /^\d{4}-\d\d-\d\d([T ]
 
 const isTyped = (value: string) => TYPES.some((type) => type.test(value.trim()))
 
-/** What stands for no value: in a first record, it may also be the name of a column, as that of an index is empty. */
+/** A text for no value. In a first record it may also be the name of a column, as that of an index is empty. */
 const MISSING = /^(n\/?a|nan|null|none|\\n|[-?])?$/i
 
 /** Compares the first record with the types of those below it: a header has none of them, data have all. */

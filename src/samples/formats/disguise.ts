@@ -1,8 +1,8 @@
 /** A file that is not what its name says. */
 export interface Disguise {
-  /** `gzip, whatever its name says`. */
+  /** The kind that the contents show, for a message. */
   readonly what: string
-  /** What makes it readable. */
+  /** The step that makes it readable. */
   readonly remedy: string
 }
 

@@ -33,7 +33,7 @@ export interface RecordEnds {
 
 /** A record that cannot be read, which makes the rest unreadable, too. */
 export class RecordDamage extends Error {
-  /** What makes the file readable, if that is known. */
+  /** The step that makes the file readable, if one is known. */
   readonly remedy: string | undefined
 
   constructor(what: string, remedy?: string) {
@@ -50,7 +50,7 @@ export interface RecordFormat {
   /** Describes the file from its first record which, if the format has a header, is not a sample. */
   readonly describe: (first: Buffer) => TableFile['encoding']
   readonly hasHeader: boolean
-  /** What makes a record unreadable. `rule`: with `raise`, only what is cheap to find. */
+  /** Finds the fault of an unreadable record. `rule`: with `raise`, only faults that are cheap to find. */
   readonly findFault: (
     record: Buffer,
     encoding: TableFile['encoding'],

@@ -24,7 +24,7 @@ export interface TarMember {
 /** An archive that cannot be read from `at` on. */
 export class TarDamage extends Error {
   readonly at: number
-  /** What makes the archive readable, if that is known. */
+  /** The step that makes the archive readable, if one is known. */
   readonly remedy: string | undefined
 
   constructor(at: number, what: string, remedy?: string) {

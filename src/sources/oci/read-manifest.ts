@@ -28,7 +28,7 @@ export type ManifestContent =
 
 /** Annotations that hold a layer's file name. */
 const NAMES = ['org.opencontainers.image.title', 'org.cncf.model.filepath', 'org.cnai.model.filepath']
-/** What the ORAS clients pack the folder into that the layer is named after; files of any kind have another type. */
+/** Media type of a folder that ORAS clients packed and named the layer after; files of any kind have another type. */
 const FOLDER = 'application/vnd.oci.image.layer.v1.tar+gzip'
 /** Endings that say how a ModelPack layer wraps its file; `raw` wraps nothing. */
 const ENDINGS: Readonly<Record<string, string>> = {

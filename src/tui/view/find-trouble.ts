@@ -2,7 +2,7 @@ import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import { formatByteSize } from '../../model/byte-size.js'
 
 /**
- * What somebody must act on, in one sentence, the latest first: a job that was refused room, or a disk that others
+ * The latest trouble that needs a person, in one sentence: a job that was refused room, or a disk that others
  * filled beyond `minFree`. Undefined: nothing is wrong. A cache that is full is not: idle copies make room.
  */
 export function findTrouble({ waits, nodes }: Pick<StatusSnapshot, 'waits' | 'nodes'>): string | undefined {

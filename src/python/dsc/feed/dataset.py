@@ -20,7 +20,7 @@ from .torch_data import IterableDataset, get_worker_info
 
 
 class FeedDataset(IterableDataset[Any]):
-    """An iterable of batches, or of samples. Each iteration is the next epoch, whatever process or workers iterate.
+    """An iterable of batches, or of samples. Each iteration is the next epoch, in any process or worker.
 
     Args:
         target: a directory or the name of a dataset that `dsc prepare` has staged.
@@ -30,10 +30,10 @@ class FeedDataset(IterableDataset[Any]):
         only: the files that are samples, such as 'png,jpg' or 'data/*.csv'; default: all.
         columns: of rows of Parquet files, such as ['image', 'label'], which are all that is unpacked; default: all.
         as_: 'files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet', 'mds' or 'litdata': how samples lie in
-            files, whatever those look like; {'csv': {'delimiter': ';', 'quote': 'none', 'header': False}} says how CSV
+            files, if not as they seem; {'csv': {'delimiter': ';', 'quote': 'none', 'header': False}} says how CSV
             is written where that is not what the feed finds.
-        start: 'arriving' (default): a dataset that is not here is fed while it comes; 'unproven': of shards also what
-            is proven with its shard later; 'staged': once it is here.
+        start: 'arriving' (default): a dataset that is not here is fed during its download; 'unproven': of shards also
+            what is proven with its shard later; 'staged': once it is here.
         batch_size: samples per rank in one step; None: iterating gives single samples, for a DataLoader that makes
             batches itself.
         seed: of the order.
@@ -135,7 +135,7 @@ class FeedDataset(IterableDataset[Any]):
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the feed says about the dataset: n, fingerprint, stepsPerEpoch, globalBatch, ..."""
+        """The feed's description of the dataset: n, fingerprint, stepsPerEpoch, globalBatch, ..."""
         if self._info is None:
             self.hold()
         assert self._info is not None
@@ -194,7 +194,7 @@ class FeedDataset(IterableDataset[Any]):
             yield batch.copy() if self.copy or (worker is not None and not self.is_packed_at_once) else batch
 
     def _begin_pass(self, number: int) -> tuple[FeedClient, Place]:
-        """Begins the next pass, with a feed that is started anew if the last one has ended."""
+        """Begins the next pass, with a new feed if the last one has ended."""
         worker = get_worker_info()
         if worker is None and os.getpid() != self._home_pid:  # a copy of its own, not a worker of the pass
             self.position, self._home_pid = Position(*self.position.next()), os.getpid()
@@ -243,7 +243,7 @@ class FeedDataset(IterableDataset[Any]):
 
     def _samples(self, batches: Iterator[Batch]) -> Iterator[Any]:
         for batch in batches:
-            for sample in batch.copy():  # whoever makes batches of them keeps them longer than the arena does
+            for sample in batch.copy():  # a DataLoader keeps them in its batches longer than the arena does
                 yield sample if self.transform is None else self.transform(sample)
 
     def state_dict(self) -> dict[str, Any]:

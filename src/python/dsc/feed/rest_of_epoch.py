@@ -25,14 +25,14 @@ OPTIONS: dict[str, Any] = {
 
 
 class Skip(NamedTuple):
-    """What `skip_first_batches` asks for: so many batches, and the epoch that Trainer is in, if it calls."""
+    """A call of `skip_first_batches`: the number of batches, and the epoch that Trainer is in, if Trainer calls."""
 
     batches: int
     epoch: int | None
 
 
 def find_skip() -> Skip | None:
-    """What the `skip_first_batches` that is asking wants; None: something else asks."""
+    """The call of `skip_first_batches` that is asking; None: something else asks."""
     if "accelerate.data_loader" not in sys.modules:
         return None
     asker = sys._getframe(2)

@@ -1,4 +1,4 @@
-"""What happened to a DataLoader worker, and what to do about it: torch tells the first only."""
+"""Failures of DataLoader workers, and what to do about them: torch tells the failure only."""
 
 from __future__ import annotations
 
