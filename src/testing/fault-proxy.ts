@@ -189,13 +189,13 @@ function pass(
     isCut ||= bytes.length > room
     if (isCut) bytes = bytes.subarray(0, Math.max(0, room))
     seen.sentBytes += bytes.length
-    if (bytes.length > 0 && !response.write(bytes)) {
-      found.pause()
-      response.once('drain', () => found.resume())
-    }
+    const isFull = bytes.length > 0 && !response.write(bytes)
     if (fault?.kind === 'throttle') {
       found.pause()
       setTimeout(() => found.resume(), (bytes.length * 1000) / fault.bytesPerSecond)
+    } else if (isFull) {
+      found.pause()
+      response.once('drain', () => found.resume())
     }
     if (!isCut) return
     found.destroy()

@@ -17,7 +17,7 @@ import type { KeptRepository } from '../cache.js'
 import { ByteBudget } from './byte-budget.js'
 import { startEarlyFlush } from './early-flush.js'
 import { ObjectDownload } from './object-download.js'
-import { recheckAfterReboot } from './recheck.js'
+import { mayBelieveFiles, recheckAfterReboot } from './recheck.js'
 import { reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
 import { runSchedule } from './run-schedule.js'
@@ -97,7 +97,9 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
   throwIfStopped(signal)
   const manifest = Manifest.open(copyDirectory)
   try {
+    const isBegun = manifest.readSetting('boot_id') !== undefined
     await recheckAfterReboot(manifest, copyDirectory, options)
+    const isContinued = isBegun && mayBelieveFiles(manifest)
     const reused = { reusedFiles: 0, reusedBytes: 0 }
     const stale = await openStale(copyDirectory, options)
     for (const previous of [...(stale ? [stale] : []), ...(options.reusableDirectories ?? [])]) {
@@ -111,7 +113,7 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
       reused.reusedFiles += taken.reusedFiles
       reused.reusedBytes += taken.reusedBytes
     }
-    const fetched = await fetchPending(manifest, options)
+    const fetched = await fetchPending(manifest, { ...options, isContinued })
     await removeDirectory(staleDirectory(copyDirectory))
     return { ...fetched, ...reused, verifiedBy: manifest.countByProof() }
   } catch (error) {
@@ -124,7 +126,7 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
   }
 }
 
-async function fetchPending(manifest: Manifest, options: DownloadOptions) {
+async function fetchPending(manifest: Manifest, options: DownloadOptions & { isContinued: boolean }) {
   const { copyDirectory } = options
   const concurrency = Math.min(
     options.concurrency ?? DEFAULT_CONCURRENCY,
@@ -190,6 +192,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     signal,
     partBytes,
     hasNodes: options.hasNodes === true,
+    isContinued: options.isContinued,
     schedule,
     onChange,
     onWritten: flush.note,

@@ -24,6 +24,8 @@ interface ObjectDownloadOptions {
   readonly partBytes: number | undefined
   /** Other nodes may have sent bytes. */
   readonly hasNodes: boolean
+  /** An earlier run of this boot may have left files. */
+  readonly isContinued: boolean
   readonly onChange: () => void
   /** Called with the bytes and files written to disk. */
   readonly onWritten: (bytes: number, files: number) => void
@@ -80,9 +82,13 @@ export class ObjectDownload {
 
   async #fetchWhole(entry: ManifestEntry, urgency: Urgency): Promise<void> {
     const { sizeBytes } = entry
-    const task = { kind: 'whole', object: this.#objectOf(entry), urgency } as const
-    const { digest, verifiedBy } = await this.#options.engine.run(task)
-    this.fetchedBytes += sizeBytes
+    const { hasNodes, isContinued } = this.#options
+    // Without an etag the left bytes may be of an earlier version.
+    const mayGoOn = isContinued && entry.etag !== null
+    const mayBeLeft = mayGoOn ? ({ mayBeLeft: hasNodes ? 'nodes' : 'source' } as const) : {}
+    const task = { kind: 'whole', object: this.#objectOf(entry), urgency, ...mayBeLeft } as const
+    const { digest, verifiedBy, leftBytes } = await this.#options.engine.run(task)
+    this.fetchedBytes += sizeBytes - leftBytes
     this.#options.onWritten(sizeBytes, 1)
     this.#finish(entry, verifiedBy, digest)
   }

@@ -164,7 +164,7 @@ class CopyRepair {
     try {
       await withRetries<unknown>(() => transfer.attempt({ stallTimeoutMs, signal }), { signal })
     } catch (error) {
-      transfer.discard({})
+      transfer.leave()
       throw error
     }
   }

@@ -72,6 +72,8 @@ export class ArrivingRange {
   #digests: ArrivingDigests
   #given: GivenDigest | undefined
   #receivedBytes = 0
+  /** Bytes of an earlier run that are still kept. */
+  leftBytes = 0
 
   constructor(options: {
     readonly tools: TransferTools
@@ -88,7 +90,16 @@ export class ArrivingRange {
     this.#digests = new ArrivingDigests(options.range.length)
   }
 
-  /** Reads the missing bytes and has `prove` check the digests; discards everything if it throws. */
+  /** Begins after `bytes` that an earlier run left in the file. Call before the first attempt. */
+  goOn(bytes: number, facts: ObjectFacts): void {
+    this.facts = facts
+    this.#addDigests()
+    this.#openSink().goOn(bytes, (chunk) => this.#digests.update(chunk))
+    this.#receivedBytes = bytes
+    this.leftBytes = bytes
+  }
+
+  /** Reads the missing bytes and has `prove` check the digests; discards everything if the bytes may be wrong. */
   async attempt<Value>(
     limits: AttemptLimits,
     prove: (digests: ReadonlyMap<DigestAlgorithm, Buffer>, given: GivenDigest | undefined) => Value,
@@ -104,7 +115,8 @@ export class ArrivingRange {
       return value
     } catch (error) {
       const isComplete = this.#receivedBytes === this.#range.length
-      if (isComplete || this.#object.etag === null || !mayGoOn(error)) this.discard(limits)
+      const isSound = limits.signal.aborted || mayGoOn(error)
+      if (isComplete || this.#object.etag === null || !isSound) this.discard(limits)
       throw error
     }
   }
@@ -118,12 +130,19 @@ export class ArrivingRange {
     this.facts = undefined
     limits.onLost?.(this.#receivedBytes)
     this.#receivedBytes = 0
+    this.leftBytes = 0
+  }
+
+  /** Leaves the bytes received so far to a later run. */
+  leave(): void {
+    this.#sink?.leave()
+    this.#sink = undefined
   }
 
   async #readRest(sink: FileSink, limits: AttemptLimits): Promise<void> {
     const { offset, length } = this.#range
-    if (length === 0) return
     const beganAt = this.#receivedBytes
+    if (beganAt === length) return
     const { stallTimeoutMs, signal } = limits
     await this.#tools.fetcher.fetch({
       ...this.#object,
@@ -164,10 +183,12 @@ export class ArrivingRange {
 }
 
 /**
- * Whether the next attempt can use the bytes received: the transfer broke off, and nothing says that they are wrong.
+ * Whether the next attempt can use the bytes received: the transfer broke off, or its credentials ran out, and nothing
+ * says that they are wrong.
  */
 function mayGoOn(error: unknown): boolean {
-  return error instanceof SourceFailure && error.isTransient && error.code !== 'CHECKSUM_MISMATCH'
+  if (!(error instanceof SourceFailure) || error.code === 'CHECKSUM_MISMATCH') return false
+  return error.isTransient || error.code === 'SOURCE_DENIED'
 }
 
 /** Throws CHECKSUM_MISMATCH unless the bytes have the digest that their sender stated. */

@@ -1,10 +1,13 @@
+import assert from 'node:assert/strict'
 import {
   closeSync,
   constants,
+  fchmodSync,
   fstatSync,
   ftruncateSync,
   lstatSync,
   openSync,
+  readSync,
   rmSync,
   writeSync,
 } from 'node:fs'
@@ -17,7 +20,15 @@ import type { KeptFolders } from './kept-folders.js'
  */
 const SMALL_BYTES = 64 * 1024
 const GATHER_BYTES = 256 * 1024
+/** Longest time that bytes are gathered, in ms: a killed process loses them. */
+const GATHER_MS = 1000
+const READ_BYTES = 1024 * 1024
 const spareBuffers: Buffer[] = []
+/** Less than this is fetched again if it came within `QUICK_MS`, bytes: it costs less than to ask how to go on. */
+const QUICK_BYTES = 512 * 1024
+const QUICK_MS = 1000
+/** What the kernel writes whole, or not at all. */
+const PAGE_BYTES = 4096
 
 /**
  * Writes a range of a file in order: large chunks at once, small ones gathered, without a promise for any. It opens the
@@ -32,6 +43,7 @@ export class FileSink {
   /** Small chunks after the first, which is often the only one. */
   #gathered: Buffer | undefined
   #gatheredBytes = 0
+  #gatheredSinceMs = 0
   #hasChunk = false
 
   /** `isWhole`: the range is the whole file; otherwise the file keeps its other bytes. */
@@ -45,6 +57,26 @@ export class FileSink {
     this.#folders = options.folders
   }
 
+  /** Goes on after the first `bytes` of a whole file that an earlier attempt left, and shows them to `onBytes`. */
+  goOn(bytes: number, onBytes: (chunk: Uint8Array) => void): void {
+    const descriptor = this.#folders.on(this.#path, openToGoOn)
+    this.#descriptor = descriptor
+    ftruncateSync(descriptor, bytes)
+    const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, bytes))
+    while (this.#position < bytes) {
+      const read = readSync(
+        descriptor,
+        buffer,
+        0,
+        Math.min(buffer.length, bytes - this.#position),
+        this.#position,
+      )
+      assert.ok(read > 0, 'the file has these bytes')
+      onBytes(buffer.subarray(0, read))
+      this.#position += read
+    }
+  }
+
   write(chunk: Uint8Array): void {
     const isFirst = !this.#hasChunk
     this.#hasChunk = true
@@ -56,7 +88,9 @@ export class FileSink {
     if (this.#gatheredBytes + chunk.length > GATHER_BYTES) this.#flush()
     this.#gathered ??= spareBuffers.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES)
     this.#gathered.set(chunk, this.#gatheredBytes)
+    if (this.#gatheredBytes === 0) this.#gatheredSinceMs = performance.now()
     this.#gatheredBytes += chunk.length
+    if (performance.now() - this.#gatheredSinceMs > GATHER_MS) this.#flush()
   }
 
   /** Writes the rest and closes the file, which exists from then on even if it is empty. */
@@ -64,6 +98,19 @@ export class FileSink {
     this.#flush()
     this.#release()
     closeSync(this.#open())
+    this.#descriptor = undefined
+  }
+
+  /** Writes what is gathered and closes the file, where a later attempt may go on. */
+  leave(): void {
+    try {
+      this.#flush()
+    } catch (error) {
+      this.discard()
+      throw error
+    }
+    this.#release()
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
     this.#descriptor = undefined
   }
 
@@ -134,6 +181,27 @@ export function preallocate(path: string, sizeBytes: number): boolean {
   } finally {
     closeSync(descriptor)
   }
+}
+
+/**
+ * Counts the bytes that an earlier attempt left of an object that comes in one piece and is written in order, so that
+ * all before the end are there. 0: nothing, or not worth a request of its own. The last page may be cut short. A file of
+ * full size counts if it is read-only; others were allocated for parts.
+ */
+export function countLeft(path: string, sizeBytes: number): number {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (!stats?.isFile() || stats.nlink > 1 || stats.size > sizeBytes) return 0
+  const isQuick = stats.mtimeMs - stats.birthtimeMs < QUICK_MS
+  if (stats.size < QUICK_BYTES && isQuick) return 0
+  if (stats.size === sizeBytes) return (stats.mode & 0o222) === 0 ? sizeBytes : 0
+  return stats.size - (stats.size % PAGE_BYTES)
+}
+
+function openToGoOn(path: string): number {
+  changeFileMode(path, 0o644)
+  const descriptor = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW)
+  fchmodSync(descriptor, 0o444) // as it was: a writable file of full size would be one allocated for parts
+  return descriptor
 }
 
 function openToWrite(path: string): number {

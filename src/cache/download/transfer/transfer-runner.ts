@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises'
 import { isDscError } from '../../../failure/dsc-error.js'
-import type { Urgency } from '../../../model/urgency.js'
 import { formatDigest } from '../../../proof/digest.js'
 import { digestRange } from '../../../proof/digest-range.js'
 import type { ObjectFacts } from '../../../proof/object-facts.js'
@@ -13,6 +12,7 @@ import type { Fetcher } from '../../../sources/source.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import type { AttemptLimits, TransferObject } from './arriving-range.js'
 import { type EtagEvidence, EtagJudge } from './etag-judge.js'
+import { countLeft } from './file-sink.js'
 import { KeptFolders } from './kept-folders.js'
 import { PartTransfer, planPartDigests, RangeTransfer, WholeTransfer } from './transfer.js'
 import type { TransferResults, TransferTask } from './transfer-task.js'
@@ -27,6 +27,8 @@ interface TransferRunnerOptions {
   /** Shared with the other threads of the staging. Default: of this runner alone. */
   readonly etagEvidence?: EtagEvidence | undefined
 }
+
+type WholeTask = Extract<TransferTask, { kind: 'whole' }>
 
 const MAX_MISMATCHES = 2
 
@@ -49,7 +51,7 @@ export class TransferRunner {
     const { signal } = this.#options
     switch (task.kind) {
       case 'whole':
-        return this.#fetchWhole(task.object, task.urgency)
+        return this.#fetchWhole(task)
       case 'part': {
         return this.#carryOut(new PartTransfer({ ...task, tools: this.#tools }))
       }
@@ -81,19 +83,23 @@ export class TransferRunner {
     return { fetcher: this.#options.fetcher, folders: this.#folders }
   }
 
-  async #fetchWhole(object: TransferObject, urgency: Urgency): Promise<TransferResults['whole']> {
+  async #fetchWhole(task: WholeTask): Promise<TransferResults['whole']> {
+    const { object, urgency } = task
     let isRepeated: boolean = false
     for (let mismatches = 0; ; mismatches += 1) {
       const transfer = new WholeTransfer(this.#tools, { object, urgency, isRepeated, judge: this.#judge })
+      if (mismatches === 0 && task.mayBeLeft) await this.#goOn(transfer, object, task.mayBeLeft)
       const { digest, verifiedBy, isHearsay = false } = await this.#carryOut(transfer)
+      const { leftBytes } = transfer
       const isUnproven = verifiedBy === 'own-sha256'
-      if (!isUnproven || (!isHearsay && countUploadParts(object.etag) < 2)) return { digest, verifiedBy }
+      if (!isUnproven || (!isHearsay && countUploadParts(object.etag) < 2))
+        return { digest, verifiedBy, leftBytes }
       // Uploaded in parts, or from another node without a match: the source knows more. It verifies the file.
       const facts = await this.#inspect(object)
       try {
         const provenBy = await proveByUploadParts(object, facts, this.#options.signal)
         if (!isHearsay || provenBy !== 'own-sha256' || !mayProve(object, facts))
-          return { digest, verifiedBy: provenBy }
+          return { digest, verifiedBy: provenBy, leftBytes }
       } catch (error) {
         if (!isDscError(error, 'CHECKSUM_MISMATCH') || mismatches === MAX_MISMATCHES) throw error
       }
@@ -101,6 +107,14 @@ export class TransferRunner {
       this.counts.retries += 1
       this.counts.receivedBytes -= object.sizeBytes
     }
+  }
+
+  async #goOn(transfer: WholeTransfer, object: TransferObject, from: 'source' | 'nodes'): Promise<void> {
+    const bytes = this.#folders.on(object.path, (path) => countLeft(path, object.sizeBytes))
+    if (bytes === 0) return
+    const facts = await this.#inspect(object)
+    transfer.goOn(bytes, from === 'nodes' ? { ...facts, isHearsay: true } : facts)
+    this.counts.receivedBytes += transfer.leftBytes
   }
 
   async #inspect(object: TransferObject): Promise<ObjectFacts> {
@@ -114,7 +128,7 @@ export class TransferRunner {
   /** Makes attempts that each resume where the previous one stopped. */
   async #carryOut<Value>(transfer: {
     attempt(limits: AttemptLimits): Promise<Value>
-    discard(limits: Pick<AttemptLimits, 'onLost'>): void
+    leave(): void
   }): Promise<Value> {
     let keptBytes = 0
     const onLost = (bytes: number) => {
@@ -135,7 +149,7 @@ export class TransferRunner {
         () => keptBytes,
       )
     } catch (error) {
-      transfer.discard({ onLost })
+      transfer.leave()
       throw error
     }
   }

@@ -9,7 +9,16 @@ import type { TransferObject } from './arriving-range.js'
 
 /** Work on one object, as plain data, so that any thread can do it. */
 export type TransferTask =
-  | { readonly kind: 'whole'; readonly object: TransferObject; readonly urgency: Urgency }
+  | {
+      readonly kind: 'whole'
+      readonly object: TransferObject
+      readonly urgency: Urgency
+      /**
+       * An earlier run of this boot may have left its first bytes, from the source or, with `nodes`, from other nodes.
+       * Absent: none that count.
+       */
+      readonly mayBeLeft?: 'source' | 'nodes'
+    }
   | {
       readonly kind: 'part'
       readonly object: TransferObject
@@ -49,7 +58,12 @@ export type TransferTask =
 
 /** Result of each kind of task. */
 export interface TransferResults {
-  readonly whole: { readonly digest: string; readonly verifiedBy: VerifiedBy }
+  readonly whole: {
+    readonly digest: string
+    readonly verifiedBy: VerifiedBy
+    /** Bytes that were left by an earlier run. */
+    readonly leftBytes: number
+  }
   readonly part: FinishedPart
   /** Digest of the bytes received. */
   readonly range: string

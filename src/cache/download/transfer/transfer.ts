@@ -1,6 +1,7 @@
 import type { VerifiedBy } from '../../../model/manifest.js'
 import type { Urgency } from '../../../model/urgency.js'
 import { algorithmOf, createDigest, type DigestAlgorithm, formatDigest } from '../../../proof/digest.js'
+import type { ObjectFacts } from '../../../proof/object-facts.js'
 import type { Part } from '../../../proof/plan-parts.js'
 import { nameProof, type Proof, type ProofAlgorithm, planProof } from '../../../proof/plan-proof.js'
 import { type FinishedPart, PROVEN_ELSEWHERE } from '../../../proof/prove-parts.js'
@@ -55,6 +56,21 @@ export class WholeTransfer {
     })
   }
 
+  /** Bytes of an earlier run that count. */
+  get leftBytes(): number {
+    return this.#range.leftBytes
+  }
+
+  /**
+   * Begins after `bytes` that an earlier run left in the file, unless they could be another node's and nothing would
+   * reveal that. Call before the first attempt.
+   */
+  goOn(bytes: number, facts: ObjectFacts): void {
+    const { sizeBytes } = this.#object
+    const isUnproven = planProof({ ...this.#object, partBytes: sizeBytes, facts }).kind === 'size'
+    if (!(isUnproven && facts.isHearsay)) this.#range.goOn(bytes, facts)
+  }
+
   /**
    * Makes one attempt. Resolves with the object's content digest and how it was verified; rejects with
    * CHECKSUM_MISMATCH, transient, if the bytes do not match the source. `isHearsay`: another node sent them, and
@@ -84,8 +100,8 @@ export class WholeTransfer {
     })
   }
 
-  discard(limits: Pick<AttemptLimits, 'onLost'>): void {
-    this.#range.discard(limits)
+  leave(): void {
+    this.#range.leave()
   }
 
   #chooseDigests(): readonly DigestAlgorithm[] {
@@ -139,8 +155,8 @@ export class PartTransfer {
     )
   }
 
-  discard(limits: Pick<AttemptLimits, 'onLost'>): void {
-    this.#range.discard(limits)
+  leave(): void {
+    this.#range.leave()
   }
 }
 
@@ -172,8 +188,8 @@ export class RangeTransfer {
     return this.#range.attempt(limits, (digests) => formatDigest('crc32', digests.get('crc32')!))
   }
 
-  discard(limits: Pick<AttemptLimits, 'onLost'>): void {
-    this.#range.discard(limits)
+  leave(): void {
+    this.#range.leave()
   }
 }
 
