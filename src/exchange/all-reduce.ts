@@ -1,4 +1,4 @@
-import type { BucketBuffer } from './bucket-buffer.js'
+import type { BucketBuffer, WireFormat } from './bucket-buffer.js'
 import type { FrameContext, FrameSink, Links } from './links.js'
 import type { Segment } from './plan/layout.js'
 import { chunkReceived, chunkSent, countHops, phaseOf } from './plan/ring-schedule.js'
@@ -13,6 +13,11 @@ export interface Attempt {
   readonly onWaiting: OnWaiting
 }
 
+/** An attempt on the network, where values travel in this format. */
+interface NetworkAttempt extends Attempt {
+  readonly format: WireFormat
+}
+
 /**
  * Sums a bucket over all ranks of the network, into its wire area, around the ring. Each rank adds its own gradients in
  * fp32 to the partial sum that comes by, which is rounded once per hop. It sends a segment on as soon as the segment is
@@ -21,7 +26,7 @@ export interface Attempt {
 export async function ringAllReduce(
   links: Links,
   buffer: BucketBuffer,
-  { context, onWaiting }: Attempt,
+  { context, format, onWaiting }: NetworkAttempt,
 ): Promise<void> {
   const { network } = links.levels
   const [own, ranks] = [network.indexOf(links.rank), network.length]
@@ -34,7 +39,7 @@ export async function ringAllReduce(
     const payload = buffer.wire(wireType, chunkSent(own, hop, ranks), segment)
     next.send({ ...context, hop, segment: index, bytes: payload.length }, payload)
   }
-  buffer.encode(context, chunkSent(own, 0, ranks))
+  buffer.encode(format, chunkSent(own, 0, ranks))
   for (const [index, segment] of segments.entries()) send(0, index, segment)
   for (let hop = 0; hop < hops; hop++) {
     const phase = phaseOf(hop, ranks)
@@ -44,7 +49,7 @@ export async function ringAllReduce(
       const source = links.readers.get(previous)
       const address = await receiveFrame(source, { context, peer: previous, hop, index, segment })
       buffer.replace(wireType, { chunk, segment }, address)
-      if (phase === 'reduce') buffer.addLocal(context, chunk, segment)
+      if (phase === 'reduce') buffer.addLocal(format, chunk, segment)
       if (hop + 1 < hops) send(hop + 1, index, segment)
     }
   }
@@ -59,7 +64,7 @@ export async function ringAllReduce(
 export async function directAllReduce(
   links: Links,
   buffer: BucketBuffer,
-  { context, onWaiting }: Attempt,
+  { context, format, onWaiting }: NetworkAttempt,
 ): Promise<void> {
   const { network } = links.levels
   const [own, ranks] = [network.indexOf(links.rank), network.length]
@@ -77,9 +82,9 @@ export async function directAllReduce(
     const peer = network[other]!
     return receiveFrame(links.readers.get(peer), { context, peer, hop, index, segment })
   }
-  buffer.encode(context)
+  buffer.encode(format)
   for (const other of others) send(other, 0, other)
-  buffer.startSum(context, own)
+  buffer.startSum(format, own)
   for (const other of others.toSorted((a, b) => a - b)) {
     onWaiting(network[other], 'reduce')
     for (const numbered of segments.entries())

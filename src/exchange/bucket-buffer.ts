@@ -1,5 +1,5 @@
 import type { Codec } from '../half/codec.js'
-import { planLayout, planSegments, type Segment } from './plan/layout.js'
+import { planLayout, planParts, planSegments, type Segment } from './plan/layout.js'
 import { planAveraging, type WireType } from './plan/scale.js'
 
 /** The participants in the exchange of a bucket. */
@@ -12,16 +12,17 @@ interface BucketCircle {
   readonly isSummedOverHost: boolean
 }
 
-/** Bytes of codec memory that a bucket of `elements` values takes in `chunks` chunks. */
-export function bucketBytes(elements: number, chunks: number): number {
-  const { chunkElements, paddedElements } = planLayout(elements, chunks)
+/** Bytes of codec memory that a bucket with parts of these sizes takes in `chunks` chunks. */
+export function bucketBytes(sizes: readonly number[], chunks: number): number {
+  const { chunkElements, paddedElements } = planLayout(planParts(sizes).elements, chunks)
   return paddedElements * 8 + chunkElements * 4 + 48
 }
 
 /** Encoding of a bucket in one attempt. */
-interface WireFormat {
+export interface WireFormat {
   readonly wireType: WireType
-  readonly exponent: number
+  /** By part; empty for fp32. */
+  readonly exponents: readonly number[]
 }
 
 /** Bits of inf without sign, per type. */
@@ -33,13 +34,15 @@ const bytesOf = (wireType: WireType): 2 | 4 => (wireType === 'fp32' ? 4 : 2)
  * wire area. Everything lies in the codec's memory, which is never freed.
  */
 export class BucketBuffer {
+  /** Values of all parts. */
   readonly elements: number
   readonly chunks: number
-  /** Local gradients: filled as backward produces them. */
+  /** Local gradients: filled as backward produces them, each part at its start in `planParts`. */
   readonly local: Float32Array
   readonly #codec: Codec
   readonly #chunkElements: number
   readonly #paddedElements: number
+  readonly #starts: readonly number[]
   readonly #averaging: ReturnType<typeof planAveraging>
   readonly #isSummedOverHost: boolean
   readonly #segments: Readonly<Record<2 | 4, readonly Segment[]>>
@@ -51,14 +54,16 @@ export class BucketBuffer {
   readonly #sum: number
   readonly #lane: number
 
-  /** Reserves the areas of a bucket of `elements` values. */
-  constructor(codec: Codec, elements: number, { ranks, chunks, isSummedOverHost }: BucketCircle) {
+  /** Reserves the areas of a bucket with parts of these `sizes`. */
+  constructor(codec: Codec, sizes: readonly number[], { ranks, chunks, isSummedOverHost }: BucketCircle) {
+    const { starts, elements } = planParts(sizes)
     const { chunkElements, paddedElements } = planLayout(elements, chunks)
-    this.elements = elements
+    this.elements = sizes.reduce((sum, size) => sum + size, 0)
     this.chunks = chunks
     this.#codec = codec
     this.#chunkElements = chunkElements
     this.#paddedElements = paddedElements
+    this.#starts = starts
     this.#averaging = planAveraging(ranks)
     this.#isSummedOverHost = isSummedOverHost
     this.#segments = { 2: planSegments(chunkElements, 2), 4: planSegments(chunkElements, 4) }
@@ -77,27 +82,31 @@ export class BucketBuffer {
 
   /** Scales and narrows the local gradients into the wire area: all of them, or one chunk. */
   encode(format: WireFormat, chunk?: number): void {
-    const { wireType } = format
-    const encode = this.#kernels.encode[wireType]
-    const scale = this.#scaleOf(format)
-    if (chunk === undefined) encode(this.#local, this.#wire, this.#paddedElements, scale)
-    else encode(this.#localOf(chunk, 0), this.#wireOf(wireType, chunk, 0), this.#chunkElements, scale)
+    const encode = this.#kernels.encode[format.wireType]
+    const [first, count] =
+      chunk === undefined ? [0, this.#paddedElements] : [this.#firstOf(chunk, 0), this.#chunkElements]
+    for (const { at, elements, exponent } of this.#spans(format, first, count))
+      encode(this.#localAt(at), this.#wireAt(format.wireType, at), elements, this.#scaleOf(exponent))
   }
 
   /** Bytes of a segment of a chunk, as sent. */
   wire(wireType: WireType, chunk: number, { offset, elements }: Segment): Uint8Array {
     return new Uint8Array(
       this.#codec.memory,
-      this.#wireOf(wireType, chunk, offset),
+      this.#wireAt(wireType, this.#firstOf(chunk, offset)),
       elements * bytesOf(wireType),
     )
   }
 
   /** wire += scaled local gradients, rounded once. */
-  addLocal(format: WireFormat, chunk: number, { offset, elements }: Segment): void {
-    const target = this.#wireOf(format.wireType, chunk, offset)
-    const source = this.#localOf(chunk, offset)
-    this.#kernels.add[format.wireType](target, source, elements, this.#scaleOf(format))
+  addLocal(format: WireFormat, chunk: number, segment: Segment): void {
+    const add = this.#kernels.add[format.wireType]
+    for (const { at, elements, exponent } of this.#spans(
+      format,
+      this.#firstOf(chunk, segment.offset),
+      segment.elements,
+    ))
+      add(this.#wireAt(format.wireType, at), this.#localAt(at), elements, this.#scaleOf(exponent))
   }
 
   /** wire = received. */
@@ -107,12 +116,13 @@ export class BucketBuffer {
     received: number,
   ): void {
     const bytes = new Uint8Array(this.#codec.memory, received, segment.elements * bytesOf(wireType))
-    new Uint8Array(this.#codec.memory).set(bytes, this.#wireOf(wireType, chunk, segment.offset))
+    const target = this.#wireAt(wireType, this.#firstOf(chunk, segment.offset))
+    new Uint8Array(this.#codec.memory).set(bytes, target)
   }
 
   /** Bytes of a segment of the local gradients, in fp32. */
   localBytes(chunk: number, { offset, elements }: Segment): Uint8Array {
-    return new Uint8Array(this.#codec.memory, this.#localOf(chunk, offset), elements * 4)
+    return new Uint8Array(this.#codec.memory, this.#localAt(this.#firstOf(chunk, offset)), elements * 4)
   }
 
   /** Scales the local gradients for the mean. */
@@ -123,14 +133,16 @@ export class BucketBuffer {
 
   /** local gradients += those received from another rank, scaled for the mean. */
   addToHostSum(chunk: number, { offset, elements }: Segment, received: number): void {
-    const target = this.#localOf(chunk, offset)
+    const target = this.#localAt(this.#firstOf(chunk, offset))
     this.#codec.kernels.addFloat(target, received, elements, 2 ** this.#averaging.shift)
   }
 
   /** Starts an fp32 sum of a chunk from the local gradients: for direct exchange, like the next two. */
   startSum(format: WireFormat, chunk: number): void {
     const { scaleFloat } = this.#codec.kernels
-    scaleFloat(this.#localOf(chunk, 0), this.#sum, this.#chunkElements, this.#scaleOf(format))
+    const first = this.#firstOf(chunk, 0)
+    for (const { at, elements, exponent } of this.#spans(format, first, this.#chunkElements))
+      scaleFloat(this.#localAt(at), this.#sum + (at - first) * 4, elements, this.#scaleOf(exponent))
   }
 
   /** sum += received. */
@@ -140,44 +152,77 @@ export class BucketBuffer {
 
   /** wire = the sum, rounded. */
   finishSum(wireType: WireType, chunk: number): void {
-    const target = this.#wireOf(wireType, chunk, 0)
+    const target = this.#wireAt(wireType, this.#firstOf(chunk, 0))
     this.#kernels.encode[wireType](this.#sum, target, this.#chunkElements, 1)
   }
 
-  /** Largest |mean| that was sent, or undefined if it is not finite. */
-  amax(format: WireFormat): number | undefined {
-    const { wireType } = format
-    const { memory } = this.#codec
-    const bits = this.#codec.maximumBits(this.#wire, this.#paddedElements, bytesOf(wireType))
-    if (bits >= INFINITE_BITS[wireType]) return undefined
-    // One lane of the codec's own arithmetic turns the bits into their value.
-    if (wireType === 'fp32') new Uint32Array(memory, this.#lane, 1)[0] = bits
-    else {
-      new Uint16Array(memory, this.#sum, 8).fill(bits)
-      this.#kernels.decode[wireType](this.#sum, this.#lane, 8, 1)
+  /** Largest |mean| of each part that was sent, or undefined if one is not finite. */
+  amaxes({ wireType, exponents }: WireFormat): readonly number[] | undefined {
+    const amaxes: number[] = []
+    for (const [part, first] of this.#starts.entries()) {
+      const elements = this.#endOf(part) - first
+      const address = this.#wireAt(wireType, first)
+      const bits = elements === 0 ? 0 : this.#codec.maximumBits(address, elements, bytesOf(wireType))
+      if (bits >= INFINITE_BITS[wireType]) return undefined
+      amaxes.push(this.#valueOf(wireType, bits) * this.#unscaleOf(exponents[part] ?? 0))
     }
-    return (new Float32Array(memory, this.#lane, 1)[0] ?? 0) * this.#unscaleOf(format)
+    return amaxes
   }
 
   /** Widens and unscales the result into the local gradients, which it replaces. */
   decode(format: WireFormat): void {
     const decode = this.#kernels.decode[format.wireType]
-    decode(this.#wire, this.#local, this.#paddedElements, this.#unscaleOf(format))
+    for (const { at, elements, exponent } of this.#spans(format, 0, this.#paddedElements))
+      decode(this.#wireAt(format.wireType, at), this.#localAt(at), elements, this.#unscaleOf(exponent))
   }
 
-  #wireOf(wireType: WireType, chunk: number, offset: number): number {
-    return this.#wire + (chunk * this.#chunkElements + offset) * bytesOf(wireType)
+  /** Neighbouring parts of one exponent, cut to `count` values from `first`. */
+  *#spans({ exponents }: WireFormat, first: number, count: number) {
+    const last = first + count
+    let at = first
+    for (let part = 0; part < this.#starts.length && at < last; part++) {
+      const end = Math.min(last, this.#endOf(part))
+      const exponent = exponents[part] ?? 0
+      const isJoined = end < last && exponent === (exponents[part + 1] ?? 0)
+      if (end <= at || isJoined) continue
+      yield { at, elements: end - at, exponent }
+      at = end
+    }
   }
 
-  #localOf(chunk: number, offset: number): number {
-    return this.#local + (chunk * this.#chunkElements + offset) * 4
+  /** One lane of the codec's own arithmetic turns the bits of a value into the value. */
+  #valueOf(wireType: WireType, bits: number): number {
+    const { memory } = this.#codec
+    if (wireType === 'fp32') new Uint32Array(memory, this.#lane, 1)[0] = bits
+    else {
+      new Uint16Array(memory, this.#sum, 8).fill(bits)
+      this.#kernels.decode[wireType](this.#sum, this.#lane, 8, 1)
+    }
+    return new Float32Array(memory, this.#lane, 1)[0] ?? 0
   }
 
-  #scaleOf({ exponent }: WireFormat): number {
+  /** The value after a part and its zeros; those behind the last part are its own. */
+  #endOf(part: number): number {
+    return this.#starts[part + 1] ?? this.#paddedElements
+  }
+
+  #firstOf(chunk: number, offset: number): number {
+    return chunk * this.#chunkElements + offset
+  }
+
+  #wireAt(wireType: WireType, value: number): number {
+    return this.#wire + value * bytesOf(wireType)
+  }
+
+  #localAt(value: number): number {
+    return this.#local + value * 4
+  }
+
+  #scaleOf(exponent: number): number {
     return 2 ** (exponent + (this.#isSummedOverHost ? 0 : this.#averaging.shift))
   }
 
-  #unscaleOf({ exponent }: WireFormat): number {
+  #unscaleOf(exponent: number): number {
     return 2 ** -exponent * this.#averaging.factor
   }
 }

@@ -1,14 +1,13 @@
+import { crc32 } from 'node:zlib'
 import { directAllReduce, type OnWaiting, ringAllReduce } from './all-reduce.js'
-import type { BucketBuffer } from './bucket-buffer.js'
+import type { BucketBuffer, WireFormat } from './bucket-buffer.js'
 import type { Mode } from './connect-links.js'
 import { spreadOverHost } from './host/host-level.js'
 import type { Links } from './links.js'
-import { advanceScale, type ExchangeOutcome, planWire, type ScaleState, type WireType } from './plan/scale.js'
+import { advanceScale, type ExchangeOutcome, planWire, type ScaleState } from './plan/scale.js'
 
 /** A bucket's result, still in its wire area: `decode(format)` writes it over the local gradients. */
-export interface BucketResult {
-  readonly wireType: WireType
-  readonly exponent: number
+export interface BucketResult extends WireFormat {
   readonly outcome: ExchangeOutcome['kind']
   readonly nextScale: ScaleState
 }
@@ -33,37 +32,32 @@ export async function exchangeBucket(
 ): Promise<BucketResult> {
   const { mode, tensors, scale, wire, place, onWaiting } = options
   const planned = planWire(scale, { elements: buffer.elements, tensors })
-  const halves = { wireType: 'fp16', exponent: planned.exponents[0] ?? 0 } as const // the bucket is one part
   const allReduce = mode === 'ring' ? ringAllReduce : directAllReduce
   const { network, host } = links.levels
-  const run = async (format: { wireType: WireType; exponent: number }, attempt: number) => {
-    const context = { ...place, ...format, attempt, rank: links.rank }
+  const run = async (format: WireFormat, attempt: number) => {
+    const scales = crc32(Int8Array.from(format.exponents))
+    const context = { ...place, wireType: format.wireType, scales, attempt, rank: links.rank }
     const isOnNetwork = host[0] === links.rank
-    if (isOnNetwork && network.length > 1) await allReduce(links, buffer, { context, onWaiting })
+    if (isOnNetwork && network.length > 1) await allReduce(links, buffer, { context, format, onWaiting })
     else if (isOnNetwork) buffer.encode(format)
     if (host.length > 1) await spreadOverHost(links, buffer, { context, onWaiting })
-    return buffer.amax(format)
+    return buffer.amaxes(format)
   }
-  const full = { wireType: 'fp32', exponent: 0 } as const
+  const full: WireFormat = { wireType: 'fp32', exponents: [] }
   const isWithinHost = network.length === 1 && host.length > 1 // memory carries halves no faster
-  const format = wire === 'fp32' || isWithinHost || planned.wireType === 'fp32' ? full : halves
-  const amax = await run(format, 0)
-  if (amax !== undefined)
-    return finish(format, scale, { kind: 'clean', wireType: format.wireType, amaxes: [amax] })
+  const format = wire === 'fp32' || isWithinHost ? full : planned
+  const amaxes = await run(format, 0)
+  if (amaxes !== undefined) return finish(format, scale, { kind: 'clean', wireType: format.wireType, amaxes })
   if (format.wireType === 'fp32') return finish(format, scale, { kind: 'not finite' })
   await links.hostWriter?.flushed() // the wire area will be overwritten
   const repeated = await run(full, 1)
   return finish(
     full,
     scale,
-    repeated === undefined ? { kind: 'not finite' } : { kind: 'redone', amaxes: [repeated] },
+    repeated === undefined ? { kind: 'not finite' } : { kind: 'redone', amaxes: repeated },
   )
 }
 
-function finish(
-  format: { readonly wireType: WireType; readonly exponent: number },
-  scale: ScaleState,
-  outcome: ExchangeOutcome,
-): BucketResult {
+function finish(format: WireFormat, scale: ScaleState, outcome: ExchangeOutcome): BucketResult {
   return { ...format, outcome: outcome.kind, nextScale: advanceScale(scale, outcome) }
 }

@@ -3,7 +3,7 @@ import { type Codec, MEMORY_LIMIT_BYTES, openCodec } from '../half/codec.js'
 import { BucketBuffer, bucketBytes } from './bucket-buffer.js'
 import type { Mode } from './connect-links.js'
 import type { Levels } from './plan/find-levels.js'
-import { SEGMENT_BYTES } from './plan/layout.js'
+import { planParts, SEGMENT_BYTES } from './plan/layout.js'
 import type { PlanFile } from './plan-files.js'
 import { READER_SLOTS } from './wire/frame-reader.js'
 
@@ -24,10 +24,10 @@ export interface FusionBuffers {
 
 /** Reserves the buffers of `plan` for a rank with these `levels`. Throws USAGE if they cannot fit into one process. */
 export function openFusionBuffers(plan: PlanFile, mode: Mode, { network, host }: Levels): FusionBuffers {
-  const sizes = plan.buckets.map(({ tensors }) => tensors.reduce((sum, { elements }) => sum + elements, 0))
+  const sizes = plan.buckets.map(({ tensors }) => tensors.map(({ elements }) => elements))
   const sources = mode === 'ring' ? 1 : network.length - 1
   const bytes = sizes.reduce(
-    (sum, elements) => sum + bucketBytes(elements, network.length),
+    (sum, parts) => sum + bucketBytes(parts, network.length),
     64 + (sources * READER_SLOTS + host.length) * SEGMENT_BYTES,
   )
   if (bytes > MEMORY_LIMIT_BYTES) {
@@ -42,12 +42,10 @@ export function openFusionBuffers(plan: PlanFile, mode: Mode, { network, host }:
   const codec = openCodec(bytes)
   const places = new Map<string, GradientPlace>()
   for (const [bucket, { tensors }] of plan.buckets.entries()) {
-    let offset = 0
-    for (const { name, elements } of tensors) {
-      places.set(name, { bucket, offset, elements })
-      offset += elements
-    }
+    const { starts } = planParts(sizes[bucket]!)
+    for (const [at, { name, elements }] of tensors.entries())
+      places.set(name, { bucket, offset: starts[at]!, elements })
   }
   const circle = { ranks: plan.ranks, chunks: network.length, isSummedOverHost: plan.levels === 2 }
-  return { codec, places, buffers: sizes.map((elements) => new BucketBuffer(codec, elements, circle)) }
+  return { codec, places, buffers: sizes.map((parts) => new BucketBuffer(codec, parts, circle)) }
 }

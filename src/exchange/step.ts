@@ -13,7 +13,7 @@ import type { PlanFile } from './plan-files.js'
 export interface StepReport {
   /** Steps committed so far, this one included. */
   readonly step: number
-  readonly buckets: readonly Pick<BucketResult, 'wireType' | 'exponent' | 'outcome'>[]
+  readonly buckets: readonly Pick<BucketResult, 'wireType' | 'exponents' | 'outcome'>[]
 }
 
 /** Context of a step. */
@@ -103,7 +103,11 @@ export class ExchangeStep {
     this.#writeMeans()
     onCommitted(this.#results.map(({ nextScale }) => nextScale))
     this.#phase = 'committed'
-    const buckets = this.#results.map(({ wireType, exponent, outcome }) => ({ wireType, exponent, outcome }))
+    const buckets = this.#results.map(({ wireType, exponents, outcome }) => ({
+      wireType,
+      exponents,
+      outcome,
+    }))
     return { step: step + 1, buckets }
   }
 
@@ -123,7 +127,7 @@ export class ExchangeStep {
     membership.check()
     const { links, welcome } = membership
     const place = { epoch: welcome.epoch, step, bucket, rank: welcome.rank }
-    const context = { ...place, wireType: 'fp32', exponent: 0, attempt: 0 } as const
+    const context = { ...place, wireType: 'fp32', scales: 0, attempt: 0 } as const
     await sumOverHost(links, fusion.buffers[bucket]!, { context, onWaiting: onWaiting('host') })
   }
 

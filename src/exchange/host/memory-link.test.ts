@@ -11,7 +11,7 @@ import { MemoryReader } from './memory-reader.js'
 import { MemoryWriter } from './memory-writer.js'
 
 const HEADER: FrameHeader = {
-  ...{ rank: 0, epoch: 1, step: 0, bucket: 0, wireType: 'fp32', attempt: 0, exponent: 0, hop: 0 },
+  ...{ rank: 0, epoch: 1, step: 0, bucket: 0, wireType: 'fp32', attempt: 0, scales: 0, hop: 0 },
   ...{ segment: 0, bytes: 64 },
 }
 

@@ -4,6 +4,24 @@ export const SEGMENT_BYTES = 256 * 1024
 /** Values are processed eight at a time, so every chunk is a multiple of eight. */
 const LANES = 8
 
+/** Where the parts of a bucket begin. Every part can be scaled by itself: each begins at a multiple of eight values. */
+interface Parts {
+  readonly starts: readonly number[]
+  /** Values from the first part to the end of the last, with the zeros between them. */
+  readonly elements: number
+}
+
+/** Lays parts of these `sizes` out one behind the other. */
+export function planParts(sizes: readonly number[]): Parts {
+  let elements = 0
+  const starts = sizes.map((size) => {
+    const start = elements
+    elements += Math.ceil(size / LANES) * LANES
+    return start
+  })
+  return { starts, elements }
+}
+
 /** How the values of a bucket are cut: equal chunks, one per rank, zero-padded at the end. */
 interface Layout {
   readonly elements: number

@@ -11,7 +11,7 @@ const HEADER: FrameHeader = {
   bucket: 5,
   wireType: 'fp16',
   attempt: 1,
-  exponent: -12,
+  scales: 0x12345678,
   hop: 4,
   segment: 9,
   bytes: 6,
@@ -21,7 +21,7 @@ const PAYLOAD = Uint8Array.of(1, 2, 3, 4, 5, 6)
 test('the frame header is these bytes: change them only together with the version in frame.ts', () => {
   assert.equal(
     formatHeader(HEADER, PAYLOAD).toString('hex'),
-    '4453435801010100000000020001117000000005000000040000000900000006fff400030000000081f67724d2b08330',
+    '4453435802010100000000020001117000000005000000040000000900000006000000031234567881f6772486c8a1c0',
   )
   assert.deepEqual(parseHeader(formatHeader(HEADER, PAYLOAD)), { header: HEADER, crc: 0x81f67724 })
 })
@@ -29,7 +29,7 @@ test('the frame header is these bytes: change them only together with the versio
 test('a damaged or foreign header is refused in words', () => {
   for (const [at, words] of [
     [0, /mark of a dsc frame/],
-    [4, /frame version 254/],
+    [4, /frame version 253/],
     [12, /damaged header/],
   ] as const) {
     const bytes = formatHeader(HEADER, PAYLOAD)

@@ -4,7 +4,7 @@ import type { WireType } from '../plan/scale.js'
 /** Every frame starts with this many bytes. */
 export const HEADER_BYTES = 48
 const MAGIC = 0x44534358 // DSCX
-const VERSION = 1
+const VERSION = 2
 const WIRE_TYPES: readonly WireType[] = ['fp32', 'fp16']
 
 /** A frame's description of its payload. Two ranks that disagree on any field are out of step. */
@@ -16,8 +16,8 @@ export interface FrameHeader {
   readonly wireType: WireType
   /** 0, or 1 when the bucket is repeated in fp32. */
   readonly attempt: number
-  /** Scale exponent. */
-  readonly exponent: number
+  /** CRC-32 of the bucket's exponents, one byte each. Ranks know them; they must know the same. */
+  readonly scales: number
   readonly hop: number
   readonly segment: number
   readonly bytes: number
@@ -30,7 +30,7 @@ const CHECKED = [
   'bucket',
   'attempt',
   'wireType',
-  'exponent',
+  'scales',
   'hop',
   'segment',
   'bytes',
@@ -53,9 +53,9 @@ export function formatHeader(header: FrameHeader, payload: Uint8Array): Buffer {
   bytes.writeUInt32BE(header.hop, 20)
   bytes.writeUInt32BE(header.segment, 24)
   bytes.writeUInt32BE(header.bytes, 28)
-  bytes.writeInt16BE(header.exponent, 32)
+  bytes.writeUInt16BE(0, 32)
   bytes.writeUInt16BE(header.rank, 34)
-  bytes.writeUInt32BE(0, 36)
+  bytes.writeUInt32BE(header.scales, 36)
   bytes.writeUInt32BE(crc32(payload), 40)
   bytes.writeUInt32BE(crc32(bytes.subarray(0, 44)), 44)
   return bytes
@@ -79,7 +79,7 @@ export function parseHeader(
       bucket: bytes.readUInt32BE(16),
       wireType,
       attempt: bytes[5] ?? 0,
-      exponent: bytes.readInt16BE(32),
+      scales: bytes.readUInt32BE(36),
       hop: bytes.readUInt32BE(20),
       segment: bytes.readUInt32BE(24),
       bytes: bytes.readUInt32BE(28),

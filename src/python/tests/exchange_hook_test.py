@@ -1,5 +1,6 @@
 import os
 import signal
+from random import Random, randrange
 
 import pytest
 import torch
@@ -155,6 +156,38 @@ def test_gradients_that_exploded_or_fell_are_right_again_in_the_next_step(ranks,
     for errors in run_ranks(ranks, _series, ranks, is_device):
         imprecise = [step for step, error in enumerate(errors) if error > 5e-4]
         assert imprecise == [8, 12, 16], errors
+
+
+def _any_series(rank, ranks, seed):
+    """Any magnitudes, with jumps either way: the worst error of a value, in the largest of its parameter."""
+    random = Random(seed)  # alike on all ranks
+    ddp, state = wrap(Products(SHAPES))
+    stds = [2.0 ** random.uniform(-30, 30) for _ in SHAPES]
+    worst = 0.0
+    for step in range(80):
+        has_jumped = False
+        for at in range(len(stds)):
+            if random.random() < 0.05:
+                stds[at] = random.choice([0.0, 2.0 ** random.uniform(-100, 110), 2.0 ** random.uniform(-30, 30)])
+                has_jumped = True
+        found = run_products(ddp, rank, step, stds)
+        if has_jumped:
+            continue  # what has fallen is seen by the next exchange
+        drawn = [draw(other, step, stds) for other in range(ranks)]
+        for value, *given in zip(found, *drawn):
+            largest = max(one.abs().max().item() for one in given)
+            mean = sum(one.double() for one in given) / ranks
+            worst = max(worst, ((value - mean).abs().max().item() / largest) if largest else value.abs().max().item())
+    return worst, state.redone
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_after_any_series_of_magnitudes_each_parameter_is_within_its_bound(ranks):
+    seed = randrange(2**31)
+    print(f"seed {seed}")
+    for worst, redone in run_ranks(ranks, _any_series, ranks, seed):
+        assert 2**-13 < worst <= 2**-10
+        assert redone > 0
 
 
 def _tiny(rank):
