@@ -42,6 +42,8 @@ type ManifestSetting =
   | 'boot_id'
   /** A flush failed: the kernel reports a failed write once, to the flush that saw it, and never again. */
   | 'must_sync_each'
+  /** Readers asked for ranges in the middle of parts: a part may have holes. */
+  | 'out_of_order'
   /** Files were begun in an earlier boot: what is in them may never have been written. */
   | 'rebooted'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Manifest } from '../../manifest/manifest.js'
@@ -96,6 +96,15 @@ async function openStaging(t: TestContext) {
   return { watched, stage, open, bytesOf, assertWhole, copyDirectory }
 }
 
+function isOutOfOrder(copyDirectory: string): boolean {
+  const manifest = Manifest.open(copyDirectory)
+  try {
+    return manifest.readSetting('out_of_order') !== undefined
+  } finally {
+    manifest.close()
+  }
+}
+
 const ranges = (watched: WatchedSource, key: string) =>
   watched.requests.filter(([each]) => each === key).map(([, offset, length]) => [offset / KIB, length / KIB])
 
@@ -133,7 +142,7 @@ test('ranges come in the order of a reader, each byte once, and what is between 
 })
 
 test('a range of a part that is on its way is asked for alone, and the part is proven by what is in the file', async (t) => {
-  const { watched, stage, open, bytesOf, assertWhole } = await openStaging(t)
+  const { watched, stage, open, bytesOf, assertWhole, copyDirectory } = await openStaging(t)
   const letGo = watched.hold(([, , length]) => length > 10 * MIB)
   const staged = stage()
   const reader = await open()
@@ -145,9 +154,21 @@ test('a range of a part that is on its way is asked for alone, and the part is p
       .equals(OBJECTS.big.subarray(17 * MIB, 17 * MIB + 100)),
   )
   assert.equal(await reader.want(['big', 17 * MIB + 50, 100]), 'there')
+  assert.ok(isOutOfOrder(copyDirectory), 'a part may have holes from now on')
   letGo()
   await staged
   assert.equal(watched.readBytes, TOTAL + 4 * KIB)
+  await assertWhole()
+})
+
+test('without readers the bytes of each part come in order, also after a kill', async (t) => {
+  const { stage, assertWhole, copyDirectory } = await openStaging(t)
+  const left = Buffer.alloc(OBJECTS.big.length)
+  OBJECTS.big.copy(left, 16 * MIB, 16 * MIB, 18 * MIB)
+  mkdirSync(join(copyDirectory, 'files'), { recursive: true })
+  writeFileSync(join(copyDirectory, 'files/big'), left)
+  assert.equal((await stage()).fetchedBytes, TOTAL - 2 * MIB + 4 * KIB)
+  assert.ok(!isOutOfOrder(copyDirectory))
   await assertWhole()
 })
 

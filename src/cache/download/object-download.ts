@@ -50,6 +50,7 @@ export class ObjectDownload {
   #keptBytes = 0
   /** Number of times that a whole object was fetched again. */
   #mismatches = 0
+  #isOutOfOrder = false
   readonly #options: ObjectDownloadOptions
   readonly #files: string
   /** Objects whose download in parts is open, or being opened. */
@@ -73,6 +74,7 @@ export class ObjectDownload {
   /** Carries out what the schedule handed out. */
   async run(work: Work, urgency: Urgency): Promise<void> {
     if (work.kind === 'portion') {
+      if (!work.parted.isInOrder(work.portion)) this.#noteOutOfOrder()
       const isPart = work.portion.length === work.portion.part.length
       await (isPart ? this.#fetchPart(work, urgency) : this.#fetchRange(work, urgency))
     } else if (work.kind === 'open') await this.#open(work.entry)
@@ -128,6 +130,13 @@ export class ObjectDownload {
     this.#note(parted, portion, finished.digest)
     if (parted.hasExtras(part)) await this.#digestWritten(parted, part)
     else await this.#finishPart(parted, part, finished)
+  }
+
+  /** Recorded before the first byte that may follow a hole, as a killed run cannot say so any more. */
+  #noteOutOfOrder(): void {
+    if (this.#isOutOfOrder) return
+    this.#isOutOfOrder = true
+    this.#options.manifest.writeSetting('out_of_order', '1')
   }
 
   async #fetchRange({ parted, portion }: PortionWork, urgency: Urgency): Promise<void> {

@@ -11,7 +11,7 @@ import { mayBelieveFiles } from './recheck.js'
 import type { TransferObject } from './transfer/arriving-range.js'
 import { preallocate } from './transfer/file-sink.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
-import { findWrittenRuns } from './written-runs.js'
+import { findWrittenBeginning, findWrittenRuns } from './written-runs.js'
 
 /** Bytes to fetch in one request: a part, or a range of one. */
 export interface Portion extends ByteRange {
@@ -133,6 +133,11 @@ export class PartedObject {
     this.#taken.add(range)
   }
 
+  /** Whether all bytes of the part before the portion are in the file. */
+  isInOrder({ part, offset }: Portion): boolean {
+    return this.there.has({ offset: part.offset, length: offset - part.offset })
+  }
+
   /** Notes that the bytes are in the file; `digest`: of a range, as received. */
   wrote({ part, offset, length, isExtra }: Portion, digest: string): void {
     this.there.add({ offset, length })
@@ -223,9 +228,11 @@ export async function openPartedObject(
   // Without an etag the left bytes may be of an earlier version; without a checksum, of a node that errs or lies.
   const isUnproven = parted.needsDigest
   const mayBelieve = etag !== null && mayBelieveFiles(manifest) && !(isUnproven && staging.hasNodes)
-  if (isLeft && mayBelieve && blockBytes < partBytes)
+  if (isLeft && mayBelieve && blockBytes < partBytes) {
+    const find = manifest.readSetting('out_of_order') === undefined ? findWrittenBeginning : findWrittenRuns
     for (const part of parted.missingParts)
-      for (const run of await findWrittenRuns(object.path, part, { isUnproven, signal: staging.signal }))
+      for (const run of await find(object.path, part, { isUnproven, signal: staging.signal }))
         parted.left(run)
+  }
   return parted
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { ByteRange } from '../arrivals/block-set.js'
 
 const READ_BYTES = 1024 * 1024
@@ -29,9 +29,10 @@ export async function findWrittenRuns(
   let begin = range.offset
   const close = (at: number) => {
     const length = at - PAGE_BYTES - begin
-    if (length >= LEAST_RUN_BYTES) runs.push({ offset: begin, length })
+    const isBeginning = begin === range.offset // the rest is one request with or without it
+    if (length >= (isBeginning ? PAGE_BYTES : LEAST_RUN_BYTES)) runs.push({ offset: begin, length })
   }
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  const file = await openLeft(path)
   try {
     for (let at = range.offset; at < end; ) {
       signal.throwIfAborted()
@@ -51,4 +52,44 @@ export async function findWrittenRuns(
   }
   close(end)
   return runs
+}
+
+/**
+ * Finds what a killed attempt wrote of a range whose bytes were all requested in order: everything before its last
+ * page that is not all zeros, which may be cut short. Like `findWrittenRuns`, only true within one boot.
+ */
+export async function findWrittenBeginning(
+  path: string,
+  { offset, length }: ByteRange,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly ByteRange[]> {
+  const buffer = Buffer.allocUnsafe(READ_BYTES)
+  const file = await openLeft(path)
+  try {
+    for (let end = offset + length; end > offset; ) {
+      signal.throwIfAborted()
+      const at = offset + Math.floor((end - offset - 1) / READ_BYTES) * READ_BYTES
+      const { bytesRead } = await file.read(buffer, 0, end - at, at)
+      const page = findLastPage(buffer.subarray(0, bytesRead))
+      if (page !== undefined) return at + page > offset ? [{ offset, length: at + page - offset }] : []
+      end = at
+    }
+  } finally {
+    await file.close()
+  }
+  return []
+}
+
+/** Offset of the last page that is not all zeros. */
+function findLastPage(bytes: Uint8Array): number | undefined {
+  for (let page = Math.ceil(bytes.length / PAGE_BYTES) - 1; page >= 0; page -= 1) {
+    const at = page * PAGE_BYTES
+    const content = bytes.subarray(at, at + PAGE_BYTES)
+    if (Buffer.compare(content, NOTHING.subarray(0, content.length)) !== 0) return at
+  }
+  return undefined
+}
+
+function openLeft(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
 }

@@ -27,7 +27,7 @@ const spareBuffers: Buffer[] = []
 /** Less than this is fetched again if it came within `QUICK_MS`, bytes: it costs less than to ask how to go on. */
 const QUICK_BYTES = 512 * 1024
 const QUICK_MS = 1000
-/** What the kernel writes whole, or not at all. */
+/** The kernel writes a page whole or not at all. */
 const PAGE_BYTES = 4096
 
 /**
