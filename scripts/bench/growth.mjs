@@ -58,7 +58,8 @@ function buildCopies(folder, copies) {
   writeSettings(folder, { data: { source: `${pathToFileURL(join(folder, 'data'))}/` } }, { node: 'bench' })
   runTimed([...DSC, ...COMMANDS['`prepare`, copy ready']], { cwd: folder })
   const database = new Database(join(folder, 'record.db'))
-  const [row] = database.prepare('SELECT * FROM copies').all()
+  // has_source and is_striped are generated.
+  const [{ has_source: _, is_striped: __, ...row }] = database.prepare('SELECT * FROM copies').all()
   const insert = inserter(database, 'copies', Object.keys(row).join(', '))
   database.transaction(() => {
     for (let index = 1; index < copies; index++) {

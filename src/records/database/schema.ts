@@ -8,6 +8,8 @@ interface SchemaDialect {
   readonly sequenceKey: string
   /** Expression for the current time, Unix epoch in ms. */
   readonly nowMs: string
+  /** Where a generated column that is added to a table lives: the word of its declaration. */
+  readonly generated: 'STORED' | 'VIRTUAL'
 }
 
 /**
@@ -111,7 +113,18 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
   const parties = [`ALTER TABLE copies ADD COLUMN parties ${text}`]
   // Finds a job's uses among ten million events; only these events are queried by task.
   const findUses = [`CREATE INDEX events_of_uses ON events (task, sequence) WHERE kind = 'leased'`]
-  return [first, identities, layouts, order, leaseOrder, findEvents, parties, findUses]
+  // Sums up a million copies, and finds those used last, without their wide rows.
+  const generate = (name: string, condition: string) =>
+    `ALTER TABLE copies ADD COLUMN ${name} ${integer}
+      GENERATED ALWAYS AS (CASE WHEN ${condition} THEN 1 ELSE 0 END) ${dialect.generated}`
+  const sums = [
+    generate('has_source', 'source IS NOT NULL'),
+    generate('is_striped', 'stripe IS NOT NULL OR layouts IS NOT NULL'),
+    `CREATE INDEX copies_by_standing ON copies (node, state, parties, lock_state, has_source, is_striped,
+      charged_bytes, charged_inodes, written_bytes)`,
+    `CREATE INDEX copies_by_use ON copies (dataset, last_used_at_ms)`,
+  ]
+  return [first, identities, layouts, order, leaseOrder, findEvents, parties, findUses, sums]
 }
 
 /** The newest schema of the record that this dsc reads and writes, in every engine. */
@@ -120,4 +133,5 @@ export const RECORD_SCHEMA_VERSION = schemaMigrations({
   integer: '',
   sequenceKey: '',
   nowMs: '',
+  generated: 'STORED',
 }).length

@@ -16,6 +16,7 @@ const MIGRATIONS = schemaMigrations({
   integer: 'BIGINT',
   sequenceKey: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   nowMs: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
+  generated: 'STORED',
 })
 
 const OWN_OBJECTS = `

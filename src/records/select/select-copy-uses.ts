@@ -45,7 +45,7 @@ export function copyConditions(filter: CopyFilter & SameNode): {
     given.push([`state IN (${filter.states.map(() => '?').join(', ')})`, filter.states])
   if (filter.datasets !== undefined)
     given.push([`dataset IN (${filter.datasets.map(() => '?').join(', ') || 'NULL'})`, filter.datasets])
-  if (filter.isStriped) given.push(['(stripe IS NOT NULL OR layouts IS NOT NULL)', []])
+  if (filter.isStriped) given.push(['is_striped = 1', []])
   return {
     where: given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : '',
     parameters: given.flatMap(([, values]) => values),

@@ -5,30 +5,39 @@ import { parseJson } from '../database/row-mapping.js'
 import type { SqlReader, SqlRow } from '../database/sql-database.js'
 import { copyConditions } from './select-copy-uses.js'
 
-const LIVE = '(expires_at_ms IS NULL OR expires_at_ms > ?)'
-const UNWRITTEN = 'CASE WHEN charged_bytes > written_bytes THEN charged_bytes - written_bytes ELSE 0 END'
+/** Index `copies_by_standing` has these columns and all that is summed, in this order. */
+const STANDING = 'node, state, parties, lock_state, has_source, is_striped'
+const SUMS = `count(*) AS copies, sum(charged_bytes) AS charged_bytes, sum(charged_inodes) AS charged_inodes,
+  sum(CASE WHEN charged_bytes > written_bytes THEN charged_bytes - written_bytes ELSE 0 END) AS unwritten_bytes`
+const GROUP = 'node, state, parties, is_locked, has_source, is_striped, is_used, is_staged'
 
-/** Sums the matching copies at `nowMs`: the result of `sumUpCopies`, computed in the database. */
+/**
+ * Sums the matching copies at `nowMs`: the result of `sumUpCopies`, computed in the database. A million copies are read
+ * from the index, in its order. Leases are few beside them: their copies are summed apart and moved to their own groups.
+ */
 export async function sumCopiesInRecord(
   reader: SqlReader,
   filter: Pick<CopyFilter, 'dataset' | 'node'>,
   nowMs: number,
 ): Promise<readonly CopySum[]> {
   const { where, parameters } = copyConditions(filter)
-  // Leases are few beside copies: gather them once instead of looking them up for each copy.
   return reader.map(
-    `SELECT node, state, parties, is_locked, has_source, is_striped, is_used, is_staged, count(*) AS copies,
-      sum(charged_bytes) AS charged_bytes, sum(charged_inodes) AS charged_inodes, sum(unwritten_bytes) AS unwritten_bytes
-      FROM (SELECT node, state, parties, charged_bytes, charged_inodes, ${UNWRITTEN} AS unwritten_bytes,
-        ${flag('lock_state IS NOT NULL')} AS is_locked,
-        ${flag('source IS NOT NULL')} AS has_source,
-        ${flag('stripe IS NOT NULL OR layouts IS NOT NULL')} AS is_striped,
-        ${flag(`copy_id IN (SELECT copy_id FROM leases WHERE purpose <> 'stage' AND ${LIVE})`)} AS is_used,
-        ${flag(`copy_id IN (SELECT copy_id FROM leases WHERE purpose = 'stage' AND ${LIVE})`)} AS is_staged
-        FROM copies ${where}) AS standing
-      GROUP BY node, state, parties, is_locked, has_source, is_striped, is_used, is_staged
+    `WITH leased AS MATERIALIZED (
+        SELECT copy_id, max(${flag("purpose <> 'stage'")}) AS is_used, max(${flag("purpose = 'stage'")}) AS is_staged
+        FROM leases WHERE expires_at_ms IS NULL OR expires_at_ms > ? GROUP BY copy_id),
+      in_use AS MATERIALIZED (
+        SELECT ${STANDING}, is_used, is_staged, ${SUMS}
+        FROM leased JOIN copies USING (copy_id) ${where} GROUP BY ${STANDING}, is_used, is_staged)
+      SELECT ${GROUP}, sum(copies) AS copies, sum(charged_bytes) AS charged_bytes,
+        sum(charged_inodes) AS charged_inodes, sum(unwritten_bytes) AS unwritten_bytes
+      FROM (SELECT ${GROUP.replace('is_locked', `${flag('lock_state IS NOT NULL')} AS is_locked`)},
+          copies, charged_bytes, charged_inodes, unwritten_bytes
+        FROM (SELECT ${STANDING}, 0 AS is_used, 0 AS is_staged, ${SUMS} FROM copies ${where} GROUP BY ${STANDING}
+          UNION ALL SELECT ${STANDING}, 0, 0, -copies, -charged_bytes, -charged_inodes, -unwritten_bytes FROM in_use
+          UNION ALL SELECT * FROM in_use) AS parts) AS standing
+      GROUP BY ${GROUP} HAVING sum(copies) > 0
       ORDER BY node, state`,
-    [nowMs, nowMs, ...parameters],
+    [nowMs, ...parameters, ...parameters],
     toCopySum,
   )
 }

@@ -26,6 +26,7 @@ export const SQLITE_MIGRATIONS = schemaMigrations({
   integer: 'INTEGER',
   sequenceKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   nowMs: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
+  generated: 'VIRTUAL', // SQLite adds no other kind to a table
 })
 
 /**
