@@ -36,6 +36,7 @@ const CORE = [
   'records/*.ts',
   'cache/{leases,eviction,prepare}/**',
   'cache/download/publish-copy.ts',
+  'open/**',
   'feed/plan/**',
   'exchange/plan/**',
   'memory/plan/**',
