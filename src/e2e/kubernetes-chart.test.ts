@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { parse, parseAllDocuments } from 'yaml'
+import { loadConfig } from '../config/load-config.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const CHART = join(ROOT, 'scripts/kubernetes')
+const BUILT = join(
+  process.env.DSC_TEST_HELM ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'dsc-test/helm'),
+  'helm',
+)
+const HELM = existsSync(BUILT) ? BUILT : 'helm'
+const skip = spawnSync(HELM, ['version']).status !== 0 && 'needs Helm: scripts/helm.sh builds it'
+
+interface Manifest {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly data?: Readonly<Record<string, string>>
+  // biome-ignore lint/suspicious/noExplicitAny: each kind has another, which the apiserver checks.
+  readonly spec?: any
+}
+
+const parseManifests = (text: string): readonly Manifest[] =>
+  parseAllDocuments(text).flatMap((document) => (document.contents ? [document.toJS() as Manifest] : []))
+
+/** The objects of a release with these values: kind → object. */
+async function render(
+  context: TestContext,
+  values: object,
+  namespace = 'dsc',
+): Promise<ReadonlyMap<string, Manifest>> {
+  const file = join(await temporaryDirectory(context), 'values.json') // JSON is YAML, too
+  writeFileSync(file, JSON.stringify(values))
+  execFileSync(HELM, ['lint', '--quiet', '--strict', CHART, '--values', file])
+  const words = ['template', 'dsc', CHART, '--namespace', namespace, '--values', file]
+  const manifests = parseManifests(execFileSync(HELM, words, { encoding: 'utf8' }))
+  return new Map(manifests.map((each) => [each.kind, each]))
+}
+
+test('the chart has the version of dsc', () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const chart = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))
+  assert.deepEqual([chart.version, chart.appVersion], [version, version])
+})
+
+const needsKubectl =
+  spawnSync('kubectl', ['kustomize', join(CHART, 'site')]).status !== 0 && 'needs kubectl 1.21'
+
+test('Helm renders the objects that kustomize does', { skip: skip || needsKubectl }, async (context) => {
+  const config = parse(readFileSync(join(CHART, 'site/dsc.yaml'), 'utf8'))
+  const rendered = await render(context, { config, nodeSelector: { 'nvidia.com/gpu.present': 'true' } })
+  const kustomized = execFileSync('kubectl', ['kustomize', join(CHART, 'site')], { encoding: 'utf8' })
+  for (const manifest of parseManifests(kustomized.replaceAll(/(: dsc-[a-z0-9-]+)-[a-z0-9]{10}$/gm, '$1'))) {
+    const { kind } = manifest
+    if (kind === 'Secret' || kind === 'Namespace') assert.ok(!rendered.has(kind), 'the user makes it')
+    else if (kind === 'ConfigMap') {
+      const { agent, ...rest } = parse(rendered.get(kind)!.data!['dsc.yaml']!)
+      const { csi, ...written } = agent
+      assert.deepEqual({ ...rest, agent: written }, config)
+      assert.deepEqual(csi, { driver: 'dsc.io', kubelet: '/var/lib/kubelet' })
+    } else {
+      const ours = structuredClone(rendered.get(kind)!)
+      const metadata = ours.spec?.template?.metadata
+      if (kind === 'DaemonSet') {
+        assert.match(metadata.annotations['dsc.io/config'], /^[0-9a-f]{64}$/)
+        delete metadata.annotations
+      }
+      assert.deepEqual(ours, manifest, kind)
+    }
+  }
+})
+
+test('values reach every place where they count', { skip }, async (context) => {
+  const values = {
+    image: 'registry.test/dsc:2',
+    driver: 'data.test',
+    cachePath: '/mnt/nvme',
+    kubelet: '/var/lib/k0s/kubelet',
+    nodeSelector: { gpu: 'yes' },
+    secrets: { record: 'database', metrics: 'scrape' },
+    config: { record: 'postgres://dsc@db/dsc', cache: { maxPercent: 40, root: '/elsewhere' } },
+  }
+  const rendered = await render(context, values, 'storage')
+  assert.equal(rendered.get('CSIDriver')!.metadata.name, 'data.test')
+  const agents = rendered.get('DaemonSet')!
+  const { nodeSelector, containers, initContainers } = agents.spec.template.spec
+  assert.deepEqual(nodeSelector, { gpu: 'yes' })
+  for (const { image } of [...containers, ...initContainers]) assert.equal(image, 'registry.test/dsc:2')
+  const text = JSON.stringify([...rendered.values()])
+  for (const old of ['registry.example', '"dsc-record"', '"namespace":"dsc"', '/var/lib/dsc/cache'])
+    assert.ok(!text.includes(old), `${old} is left`)
+  assert.doesNotMatch(JSON.stringify(agents.spec.template.spec), /dsc\.io|\/var\/lib\/kubelet/)
+  const [endpoint] = rendered.get('PodMonitor')!.spec.podMetricsEndpoints
+  assert.equal(endpoint.authorization.credentials.name, 'scrape')
+
+  const directory = await temporaryDirectory(context)
+  const path = join(directory, 'dsc.yaml')
+  writeFileSync(path, rendered.get('ConfigMap')!.data!['dsc.yaml']!)
+  const { cache, csi } = await loadConfig({
+    explicitPath: path,
+    environment: { XDG_CACHE_HOME: directory },
+    workingDirectory: directory,
+    homeDirectory: directory,
+    version: 'test',
+    overrides: {},
+  })
+  assert.equal(cache.root, '/cache', 'where the chart mounts it')
+  assert.deepEqual([csi.driver, csi.kubelet], ['data.test', '/var/lib/k0s/kubelet'])
+  const changed = await render(
+    context,
+    { ...values, config: { ...values.config, historyDays: 3 } },
+    'storage',
+  )
+  const hash = (manifest: Manifest) => manifest.spec.template.metadata.annotations['dsc.io/config']
+  assert.notEqual(hash(changed.get('DaemonSet')!), hash(agents), 'agents restart')
+})
+
+test('a value that the chart does not know is refused', { skip }, () => {
+  const { status, stderr } = spawnSync(HELM, ['template', CHART, '--set', 'cachepath=/mnt'], {
+    encoding: 'utf8',
+  })
+  assert.equal(status, 1)
+  assert.match(stderr, /cachepath/)
+})
