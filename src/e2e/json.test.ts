@@ -37,6 +37,7 @@ const COMMANDS: readonly (readonly [Output, readonly string[]])[] = [
   ['status', ['status']],
   ['leases', ['leases']],
   ['hint', ['hint', 'flowers']],
+  ['hint', ['hint', 'flowers', '--affinity']],
   ['why', ['why', 'flowers']],
   ['verify', ['verify', 'flowers']],
   ['unlock', ['unlock', 'flowers']],

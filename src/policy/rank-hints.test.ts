@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exampleCopy } from '../testing/example-copies.js'
-import { rankHints } from './rank-hints.js'
+import { findBestNodes, rankHints } from './rank-hints.js'
 
 test('nodes that have more of the datasets come first, and evicting copies do not count', () => {
   const copies = [
@@ -50,4 +50,14 @@ test('what is reserved or downloading counts for no more than is not there yet',
   assert.deepEqual(rankHints(['flowers', 'birds'], copies), [
     { node: 'gpu-1', ready: ['flowers'], staging: ['birds'], readyShare: 0.25, stagingShare: 1 },
   ])
+})
+
+test('the best nodes are those that have most, and none where nobody has anything', () => {
+  const nodes = (...copies: Parameters<typeof rankHints>[1]) => findBestNodes(rankHints(['flowers'], copies))
+  const ready = (node: string) => exampleCopy('flowers', { node })
+  assert.deepEqual(nodes(ready('a'), exampleCopy('flowers', { node: 'b', state: 'staging' }), ready('c')), [
+    'a',
+    'c',
+  ])
+  assert.deepEqual(nodes(exampleCopy('flowers', { state: 'staging' })), [])
 })

@@ -22,6 +22,12 @@ export function rankHints(datasets: readonly string[], copies: readonly CopyUse[
     )
 }
 
+/** The nodes that have most of the datasets, if any has something. */
+export function findBestNodes(hints: readonly NodeHint[]): readonly string[] {
+  const best = hints.filter(({ readyShare }) => readyShare === hints[0]?.readyShare && readyShare > 0)
+  return best.map(({ node }) => node)
+}
+
 function describeNode(node: string, copies: readonly CopyUse[], datasets: readonly string[]): NodeHint {
   const shareOf = (dataset: string, states: readonly string[]) =>
     findShare(copies.filter((copy) => copy.dataset === dataset && states.includes(copy.state)))

@@ -108,6 +108,7 @@ const hintAnswer = answer({
     }),
   ),
   prefer: z.string().optional(),
+  affinity: z.string().optional(),
   shares: list(
     z.strictObject({
       node: z.string(),

@@ -1,13 +1,14 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { findParties } from '../../cache/leases/find-parties.js'
 import { listSlurmFeatures } from '../../cache/leases/slurm-queue.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { findOwnShares, type OwnShare } from '../../cache/status/find-own-shares.js'
 import { formatByteSize } from '../../model/byte-size.js'
-import { type NodeHint, rankHints } from '../../policy/rank-hints.js'
+import { findBestNodes, type NodeHint, rankHints } from '../../policy/rank-hints.js'
 import { formatPercent } from '../../tui/view/text/format-cells.js'
 import type { HintAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
+import { formatAffinity } from './format-affinity.js'
 
 const MAX_NAMED = 5
 
@@ -17,32 +18,38 @@ export function hintCommand(context: CliContext): Command {
     .description('list nodes that have a dataset')
     .argument('<datasets...>', 'datasets that the job uses')
     .option('--prefer', 'print an option for sbatch: --prefer=gpu-01|gpu-02')
+    .addOption(
+      new Option('--affinity', 'print a nodeAffinity for pods of Kubernetes, in JSON').conflicts('prefer'),
+    )
     .addHelpText(
       'after',
-      '\n--prefer lists only nodes that have their name as a Slurm feature (slurm.conf: NodeName=gpu-01 Features=gpu-01).\nThe job runs elsewhere if they are busy.\n\nExamples:\n  dsc hint flowers\n  sbatch $(dsc hint flowers --prefer) job.sh',
+      '\n--prefer lists only nodes that have their name as a Slurm feature (slurm.conf: NodeName=gpu-01 Features=gpu-01).\nThe job runs elsewhere if they are busy.\n\nExamples:\n  dsc hint flowers\n  sbatch $(dsc hint flowers --prefer) job.sh\n  echo "nodeAffinity: $(dsc hint flowers --affinity)"',
     )
-    .action(async (names: readonly string[], options: { readonly prefer?: true }) => {
-      const record = await context.openRecord()
-      const datasets = []
-      for (const name of names) datasets.push((await resolveDataset(context, name)).name)
-      const copies = []
-      for (const dataset of datasets) {
-        copies.push(...(await record.listCopies({ dataset }, record.nowMs())))
-      }
-      const hints = rankHints(datasets, copies)
-      const prefer = options.prefer ? await formatPrefer(context, hints) : undefined
-      const nodes = await record.listNodes()
-      const all = nodes.flatMap(({ policy }) => policy.shares ?? [])
-      const shares = await findOwnShares(record, nodes, {
-        parties: findParties({ environment: context.environment, shares: all }),
-        preferred: hints.map(({ node }) => node),
-      })
-      const answer: HintAnswer = { dsc: 1, datasets, nodes: hints, prefer, shares }
-      context.report.result(
-        answer,
-        () => prefer ?? [formatHints(hints), ...formatOwnShares(shares)].join('\n'),
-      )
-    })
+    .action(
+      async (names: readonly string[], options: { readonly prefer?: true; readonly affinity?: true }) => {
+        const record = await context.openRecord()
+        const datasets = []
+        for (const name of names) datasets.push((await resolveDataset(context, name)).name)
+        const copies = []
+        for (const dataset of datasets) {
+          copies.push(...(await record.listCopies({ dataset }, record.nowMs())))
+        }
+        const hints = rankHints(datasets, copies)
+        const prefer = options.prefer ? await formatPrefer(context, hints) : undefined
+        const affinity = options.affinity && formatAffinity(findBestNodes(hints))
+        const nodes = await record.listNodes()
+        const all = nodes.flatMap(({ policy }) => policy.shares ?? [])
+        const shares = await findOwnShares(record, nodes, {
+          parties: findParties({ environment: context.environment, shares: all }),
+          preferred: hints.map(({ node }) => node),
+        })
+        const answer: HintAnswer = { dsc: 1, datasets, nodes: hints, prefer, affinity, shares }
+        context.report.result(
+          answer,
+          () => prefer ?? affinity ?? [formatHints(hints), ...formatOwnShares(shares)].join('\n'),
+        )
+      },
+    )
 }
 
 function formatHints(hints: readonly NodeHint[]): string {
@@ -63,8 +70,7 @@ function formatOwnShares(shares: readonly OwnShare[]): readonly string[] {
 
 /** The option for sbatch, or nothing if it would not help. */
 async function formatPrefer(context: CliContext, hints: readonly NodeHint[]): Promise<string> {
-  const best = hints.filter(({ readyShare }) => readyShare === hints[0]?.readyShare && readyShare > 0)
-  const nodes = best.map(({ node }) => node)
+  const nodes = findBestNodes(hints)
   const features = nodes.length > 0 ? await listSlurmFeatures() : undefined
   const known = features ? nodes.filter((node) => features.has(node)) : nodes
   if (known.length < nodes.length) {
