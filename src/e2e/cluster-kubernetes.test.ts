@@ -10,7 +10,6 @@ import { loadConfig } from '../config/load-config.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 
 const FOLDER = fileURLToPath(new URL('../../scripts/kubernetes', import.meta.url))
-const KUSTOMIZATIONS = ['base', 'site'] as const
 /** Examples that need no more than Kubernetes itself; the others are of kinds that others define. */
 const BUILT_IN = ['examples/pod.yaml', 'examples/job.yaml', 'examples/claim.yaml'] as const
 
@@ -18,6 +17,7 @@ interface Manifest {
   readonly apiVersion: string
   readonly kind: string
   readonly data?: Readonly<Record<string, string>>
+  readonly rules?: readonly object[]
   readonly metadata: { readonly name: string; readonly namespace?: string }
   // biome-ignore lint/suspicious/noExplicitAny: each kind has another, which kubernetes-models checks.
   readonly spec?: any
@@ -28,7 +28,7 @@ interface Kustomization {
   readonly resources: readonly string[]
   readonly configurations?: readonly string[]
   readonly configMapGenerator?: readonly Generated[]
-  readonly secretGenerator: readonly Generated[]
+  readonly secretGenerator?: readonly Generated[]
 }
 
 interface Generated {
@@ -62,26 +62,30 @@ async function validate(manifests: readonly Manifest[]): Promise<void> {
 }
 
 test('the Kubernetes manifests satisfy the schemas of Kubernetes', async () => {
-  const manifests = readManifests('base/namespace.yaml', 'base/driver.yaml', 'base/agents.yaml', ...BUILT_IN)
+  const { resources } = readKustomization('base')
+  const manifests = readManifests(...resources.map((file) => join('base', file)), ...BUILT_IN)
   assert.deepEqual(
     manifests.map(({ kind }) => kind),
-    ['Namespace', 'CSIDriver', 'DaemonSet', 'Pod', 'Job', 'PersistentVolume', 'PersistentVolumeClaim'],
+    [
+      ...['Namespace', 'CSIDriver', 'ServiceAccount', 'ClusterRole', 'ClusterRoleBinding'],
+      ...['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding', 'DaemonSet'],
+      ...['Pod', 'Job', 'PersistentVolume', 'PersistentVolumeClaim'],
+    ],
   )
   await validate(manifests)
 })
 
 test('every file that a kustomization names is there, and what pods mount is made by it', () => {
-  const made = ['dsc-config', 'dsc-agents-token', 'dsc-record', 'dsc-s3']
   for (const [folder, names] of [
-    ['base', made],
-    ['site', made],
+    ['base', []],
+    ['site', ['dsc-config', 'dsc-agents-token', 'dsc-record', 'dsc-s3']],
     ['monitoring', ['dsc-metrics-token']],
   ] as const) {
     const {
       resources,
       configurations = [],
       configMapGenerator = [],
-      secretGenerator,
+      secretGenerator = [],
     } = readKustomization(folder)
     const generators = [...configMapGenerator, ...secretGenerator]
     const named = generators.flatMap(({ files = [], envs = [] }) => [...files, ...envs])
@@ -94,20 +98,18 @@ test('every file that a kustomization names is there, and what pods mount is mad
   }
 })
 
-test('the dsc.yaml of every kustomization is one that dsc reads', async (context: TestContext) => {
+test('the dsc.yaml of the site is one that dsc reads', async (context: TestContext) => {
   const directory = await temporaryDirectory(context)
-  for (const folder of KUSTOMIZATIONS) {
-    const config = await loadConfig({
-      explicitPath: join(FOLDER, folder, 'dsc.yaml'),
-      environment: { XDG_CACHE_HOME: directory },
-      workingDirectory: directory,
-      homeDirectory: directory,
-      version: 'test',
-      overrides: {},
-    })
-    assert.equal(config.record.kind, 'postgres')
-    assert.equal(config.agent.listen.host, '0.0.0.0')
-  }
+  const config = await loadConfig({
+    explicitPath: join(FOLDER, 'site/dsc.yaml'),
+    environment: { XDG_CACHE_HOME: directory },
+    workingDirectory: directory,
+    homeDirectory: directory,
+    version: 'test',
+    overrides: {},
+  })
+  assert.equal(config.record.kind, 'postgres')
+  assert.equal(config.agent.listen.host, '0.0.0.0')
 })
 
 /** kubectl breaks the base64 of a secret into lines, which Kubernetes takes and its schema does not. */
@@ -136,13 +138,19 @@ test('kubectl renders the site as manifests that Kubernetes accepts', { skip }, 
   const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name.replace(/-[a-z0-9]{10}$/, '')}`
   assert.deepEqual(manifests.map(nameOf).toSorted(), [
     'CSIDriver dsc.io',
+    'ClusterRole dsc-agent',
+    'ClusterRoleBinding dsc-agent',
     'ConfigMap dsc-config',
     'DaemonSet dsc-agent',
     'Namespace dsc',
     ...['dsc-agents-token', 'dsc-record', 'dsc-s3'].map((name) => `Secret ${name}`),
+    'ServiceAccount dsc-agent',
+    'ValidatingAdmissionPolicy dsc-agent',
+    'ValidatingAdmissionPolicyBinding dsc-agent',
   ])
   for (const { kind, metadata } of manifests)
-    if (kind !== 'Namespace' && kind !== 'CSIDriver') assert.equal(metadata.namespace, 'dsc')
+    if (['ConfigMap', 'DaemonSet', 'Secret', 'ServiceAccount'].includes(kind))
+      assert.equal(metadata.namespace, 'dsc')
   await validate(manifests.map(joinLines))
   const { volumes } = manifests.find(({ kind }) => kind === 'DaemonSet')!.spec.template.spec
   const config = volumes.find(({ name }: { name: string }) => name === 'config').configMap.name
@@ -233,7 +241,9 @@ test('agents on Kubernetes have what they need and no more', () => {
   assert.equal(agent.readinessProbe.httpGet.path, '/readyz')
   assert.equal(agent.securityContext.readOnlyRootFilesystem, true)
   assert.ok(agent.resources.limits.memory)
-  assert.equal(spec.automountServiceAccountToken, false)
+  assert.equal(spec.securityContext.fsGroup, 10001, 'the agent reads the token of its service account')
+  const [role] = readManifests('base/node-access.yaml').filter(({ kind }) => kind === 'ClusterRole')
+  assert.deepEqual(role!.rules, [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'patch'] }])
   assert.equal(spec.priorityClassName, 'system-node-critical')
   assert.equal(agents!.spec.updateStrategy.rollingUpdate.maxSurge, 0)
   assert.deepEqual(

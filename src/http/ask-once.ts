@@ -8,7 +8,7 @@ const { request: requestTls } = process.getBuiltinModule('node:https')
 
 /** A request outside the hot path; HttpPool reads stores and peers. */
 export interface Question {
-  readonly method?: 'GET' | 'HEAD' | 'POST' | undefined
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PATCH' | undefined
   /** The Unix socket at which the server listens; the host of the URL is ignored then. */
   readonly socketPath?: string
   readonly token: string | undefined

@@ -1,12 +1,15 @@
 import { join } from 'node:path'
 import type { Cache } from '../../cache/cache.js'
 import { openOrClose } from '../../failure/closers.js'
+import type { Dataset } from '../../model/dataset.js'
 import type { PlacedLease } from '../../model/lease.js'
+import { findApiServer } from './api-server.js'
 import type { Catalog } from './choose-dataset.js'
 import { controllerService } from './controller-service.js'
 import { type Answers, startGrpcServer } from './grpc-server.js'
 import { keepServing } from './keep-serving.js'
 import type { Mounter } from './mounter.js'
+import { NodeObject } from './node-object.js'
 import { nodeService } from './node-service.js'
 import { registerPlugin } from './register-plugin.js'
 import { pluginFolders } from './start-mounter.js'
@@ -63,14 +66,36 @@ export function openCsi(options: {
     const start = () => startGrpcServer({ path, protocol: 'csi.proto', services, note })
     closers.add(await keepServing({ path, start, note }))
     const registry = join(folders.registry, 'reg.sock') // kubelet looks into folders, too
-    closers.add(await registerPlugin({ driver, endpoint: path, path: registry, note }))
+    const stopping = new AbortController()
+    closers.add(() => stopping.abort('the agent stops'))
+    const nodeObject = findNodeObject(options, stopping.signal)
+    const onTaken = () => void nodeObject?.registered()
+    closers.add(await registerPlugin({ driver, endpoint: path, path: registry, onTaken, note }))
     return {
       path,
       listPods: () => volumes.listPods(),
-      reconcile: (leases) => volumes.reconcile(leases),
+      async reconcile(leases) {
+        await volumes.reconcile(leases)
+        void nodeObject?.keep() // the API server may be away; leases must not wait for it
+      },
       stop: () => closers.close(),
     }
   })
+}
+
+/** The node's object, if this pod may ask the API server. */
+function findNodeObject(
+  { cache, settings, note }: Parameters<typeof openCsi>[0],
+  stopping: AbortSignal,
+): NodeObject | undefined {
+  const api = findApiServer(process.env, stopping)
+  if (api === undefined) return undefined
+  const { driver, catalog } = settings
+  const { record, node } = cache
+  const isForAll = ({ name }: Dataset) => !Object.hasOwn(catalog.rules.datasets, name)
+  const shown = new Set(catalog.declared.filter(isForAll).map(({ name }) => name))
+  const listCopies = () => record.listCopies({ node }, cache.nowMs())
+  return new NodeObject({ api, driver, node, shown, listCopies, stopping, note })
 }
 
 /** CSI's Identity service. The plugin is ready as soon as it answers. */

@@ -9,6 +9,8 @@ export interface Registration {
   readonly endpoint: string
   /** Path of the socket that kubelet looks for in its `plugins_registry`. */
   readonly path: string
+  /** Called each time kubelet has taken the driver, and CSINode lists it. */
+  readonly onTaken: () => void
   readonly note: (sentence: string) => void
 }
 
@@ -29,7 +31,7 @@ export function registerPlugin(registration: Registration): Promise<() => Promis
 }
 
 function startServer(
-  { driver, endpoint, path, note }: Registration,
+  { driver, endpoint, path, onTaken, note }: Registration,
   onRefused: () => void,
 ): Promise<GrpcServer> {
   return startGrpcServer({
@@ -40,7 +42,8 @@ function startServer(
         getInfo: () => ({ type: 'CSIPlugin', name: driver, endpoint, supportedVersions: ['1.0.0'] }),
         notifyRegistrationStatus({ pluginRegistered, error }: RegistrationStatus) {
           note(pluginRegistered ? `kubelet knows ${driver}` : `kubelet does not take ${driver}: ${error}`)
-          if (!pluginRegistered) onRefused()
+          if (pluginRegistered) onTaken()
+          else onRefused()
           return {}
         },
       },
