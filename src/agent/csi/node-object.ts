@@ -11,7 +11,7 @@ const nodeObject = z.object({
   spec: z.object({ taints: z.array(z.looseObject({ key: z.string() })).default([]) }),
 })
 
-/** What it is to know of this node. */
+/** The cluster and the copies of this node. */
 interface NodeMeans {
   readonly api: ApiServer
   readonly driver: string

@@ -1,6 +1,9 @@
 import { statfs } from 'node:fs/promises'
+import type { Cache } from '../../cache/cache.js'
+import { findDamagedCopies } from '../../sources/damaged-copies.js'
 import { CsiRefusal } from './csi-failure.js'
 import type { Answers } from './grpc-server.js'
+import type { VolumeNote } from './volume-notes.js'
 import { type PublishMessage, parseVolumeRequest, requirePath, requireText } from './volume-request.js'
 import type { Volumes } from './volumes.js'
 
@@ -8,11 +11,17 @@ interface VolumeMessage {
   readonly volumeId: string
 }
 
+interface HealthMessage extends VolumeMessage {
+  readonly volumePublishPath: string
+}
+
 /** CSI's Node service: what kubelet calls for the volumes of pods. No stage or attach: a copy is a folder here. */
-export function nodeService(volumes: Volumes, node: string): Answers {
+export function nodeService(volumes: Volumes, { node, record }: Pick<Cache, 'node' | 'record'>): Answers {
   return {
     nodeGetInfo: () => ({ nodeId: node }),
-    nodeGetCapabilities: () => ({ capabilities: [{ rpc: { type: 'GET_VOLUME_STATS' } }] }),
+    nodeGetCapabilities: () => ({
+      capabilities: ['GET_VOLUME_STATS', 'GET_VOLUME_HEALTH'].map((type) => ({ rpc: { type } })),
+    }),
     async nodePublishVolume(message: PublishMessage, deadlineMs: number) {
       await volumes.publish(parseVolumeRequest(message), deadlineMs)
       return {}
@@ -25,11 +34,29 @@ export function nodeService(volumes: Volumes, node: string): Answers {
     async nodeGetVolumeStats({ volumeId, volumePath }: VolumeMessage & { readonly volumePath: string }) {
       requireText(volumeId, 'volume_id')
       const path = requireText(volumePath, 'volume_path')
-      if (volumes.findMounted(path)?.volumeId !== volumeId)
-        throw new CsiRefusal('NOT_FOUND', `volume ${volumeId} is not mounted at ${path}`)
+      requireMounted(volumes, volumeId, path)
       return { usage: await measureUsage(path) }
     },
+    async nodeGetVolumeHealth({ volumeId, volumePublishPath: path }: HealthMessage) {
+      requireText(volumeId, 'volume_id')
+      const { dataset, copyId } = requireMounted(volumes, volumeId, path)
+      const damaged = await findDamagedCopies(record, dataset)
+      const healthStatuses = copyId !== undefined && damaged.has(copyId) ? [describeDamage(dataset)] : []
+      return { volumeHealth: { volumeId, healthStatuses } }
+    },
   }
+}
+
+function requireMounted(volumes: Volumes, volumeId: string, path: string): VolumeNote {
+  const note = volumes.findMounted(path)
+  if (note?.volumeId === volumeId) return note
+  throw new CsiRefusal('NOT_FOUND', `volume ${volumeId} is not mounted at ${path}`)
+}
+
+/** The health of a copy that `dsc verify` or a reader found damaged and that nobody has repaired. */
+function describeDamage(dataset: string): object {
+  const message = `files of ${dataset} differ from their source; try: dsc verify ${dataset} --repair`
+  return { status: 'DATA_LOSS', reason: 'Damaged', message }
 }
 
 /** The file system that the copy is on: a read-only volume has nothing free of its own. */

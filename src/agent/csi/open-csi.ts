@@ -61,7 +61,7 @@ export function openCsi(options: {
     const services = {
       'csi.v1.Identity': identityService(driver, options.version),
       'csi.v1.Controller': controllerService(catalog),
-      'csi.v1.Node': nodeService(volumes, cache.node),
+      'csi.v1.Node': nodeService(volumes, cache),
     }
     const start = () => startGrpcServer({ path, protocol: 'csi.proto', services, note })
     closers.add(await keepServing({ path, start, note }))

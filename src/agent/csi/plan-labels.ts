@@ -2,7 +2,7 @@ import type { CopyUse } from '../../model/copy.js'
 
 /** Most labels that dsc has on a node: every watcher of nodes gets the whole object when one changes. */
 export const MAX_LABELS = 32
-/** What Kubernetes takes for the part of a label behind the slash. */
+/** The names that Kubernetes allows after the slash of a label. */
 const LABEL_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const READY = 'ready'
 
