@@ -46,8 +46,20 @@ show() { k -n team-a describe pod "$1" | sed -n '/^Events/,$p' | grep -E "Failed
 reads() { [ -n "$(k -n team-a exec "$1" -- ls /data)" ]; }
 cannot_write() { local said; ! said=$(k -n team-a exec "$1" -- touch /data/x 2>&1) && grep -q 'Read-only file system' <<<"$said"; }
 agent_pid() { pgrep --uid 10001 --full "dsc agent --csi"; }
+labels() { k get node node0 -o go-template='{{range $key, $value := .metadata.labels}}{{$key}}={{$value}} {{end}}'; }
+labelled() { local all; all=$(labels) && grep -q "dsc.io/$1=ready" <<<"$all"; }
+not_labelled() { local all; all=$(labels) && grep -q hostname <<<"$all" && ! grep -q "dsc.io/$1=" <<<"$all"; }
+no_taint() { local all; all=$(k get node node0 -o json) && grep -q node0 <<<"$all" && ! grep -q agent-not-ready <<<"$all"; }
+# denied COMMAND...: with the rights of the agent on node0
+denied() {
+  local said token
+  token=$(k -n dsc exec ds/dsc-agent -c agent -- cat /var/run/secrets/kubernetes.io/serviceaccount/token)
+  ! said=$(k --kubeconfig=/dev/null --server="https://$API:6443" --certificate-authority="$W/pki/ca.crt" --token="$token" "$@" 2>&1) &&
+    grep -q 'an agent changes' <<<"$said"
+}
 no_secret() { local all; all=$(k -n team-a exec "$1" -- env) && [ -n "$all" ] && ! grep -q 'PGPASSWORD\|AWS_\|DSC_' <<<"$all"; }
 
+examples="$CHECKOUT/scripts/kubernetes/examples"
 for team in team-a team-b; do
   k create ns $team --dry-run=client -o yaml | k apply -f - >/dev/null
   k label ns $team pod-security.kubernetes.io/enforce=restricted --overwrite >/dev/null
@@ -55,9 +67,25 @@ done
 pod reader flowers
 check "a pod in a restricted namespace reads its dataset by four lines" ready reader
 check "it holds the lease" leased reader
+check "its node names the dataset in a label" eventually labelled flowers
+check "the startup taint is gone" eventually no_taint
+hinted=$(A hint flowers --affinity)
+k run preferring --image=x --dry-run=client -o json | jq --argjson it "$hinted" '.spec.affinity.nodeAffinity = $it' >"$W/preferring.json"
+check "a pod may prefer it by the term that dsc hint prints" k create --dry-run=server -f "$W/preferring.json"
+k apply -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "other"}}'
+check "an agent cannot label another node" denied label node other dsc.io/flowers=ready
+check "an agent cannot set another label" denied label node node0 gpu=none
+check "an agent cannot change what is scheduled" denied patch node node0 -p '{"spec":{"unschedulable":true}}'
+k delete node other >/dev/null
 check "it cannot write to the copy" cannot_write reader
 check "it has no secret of dsc" no_secret reader
-k -n team-a apply -f "$CHECKOUT/scripts/kubernetes/examples/claim.yaml" >/dev/null
+for each in pod job; do
+  check "the example $each is one that Kubernetes takes" k -n team-a apply --dry-run=server -f "$examples/$each.yaml"
+done
+sed 's#busybox:1.37#registry.example/dsc:0.1.0#' "$examples/pod.yaml" | k -n team-a apply -f - >/dev/null
+check "the first pod of the guide lists its dataset" eventually sh -c "nsenter --net=/run/netns/hk8s kubectl -n team-a logs first | grep -q '^20 files$'"
+gone first
+k -n team-a apply -f "$examples/claim.yaml" >/dev/null
 pod claimer claim:flowers
 check "a pod reads the same dataset through a claim" ready claimer
 gone claimer
@@ -86,6 +114,7 @@ check "no room is an event with the holders" event fourth 'ResourceExhausted.*le
 show fourth
 gone three
 check "and the pod runs once a holder has ended" ready fourth 180s
+check "what was evicted for it loses its label" eventually not_labelled bees
 gone fourth
 gone two --force --grace-period=0
 check "a pod that is deleted by force holds nothing" eventually not_leased two

@@ -20,6 +20,14 @@ YAML
 head -c 32 /dev/urandom | base64 >secrets/agents-token
 echo PGPASSWORD=secret >secrets/record.env
 printf 'AWS_ACCESS_KEY_ID=S3RVER\nAWS_SECRET_ACCESS_KEY=S3RVER\n' >secrets/s3.env
+# No kube-proxy, no Services: agents ask the API server at its own address.
+cat >>kustomization.yaml <<YAML
+  - target: {kind: DaemonSet, name: dsc-agent}
+    patch: |-
+      - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: KUBERNETES_SERVICE_HOST, value: $API}}
+      - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: KUBERNETES_SERVICE_PORT, value: '6443'}}
+YAML
+in_net kubectl taint node --all dsc.io/agent-not-ready=:NoSchedule --overwrite >/dev/null
 in_net kubectl apply -k . >/dev/null
 in_net kubectl label node --all nvidia.com/gpu.present=true --overwrite >/dev/null
 in_net kubectl -n dsc rollout status ds/dsc-agent --timeout=120s
