@@ -4,14 +4,16 @@ import type { SqlDatabase, SqlRow } from './database/sql-database.js'
 import { selectCopyUses } from './select/select-copy-uses.js'
 import { selectLeases } from './select/select-leases.js'
 
-/** Tables of the record in an order that satisfies their references, with the columns that the engine fills. */
+/** Tables of the record in an order that satisfies their references. */
 const TABLES = [
-  { table: 'datasets', key: 'name', generated: undefined },
-  { table: 'nodes', key: 'node', generated: undefined },
-  { table: 'copies', key: 'copy_id', generated: undefined },
-  { table: 'leases', key: 'lease_id', generated: undefined },
-  { table: 'events', key: 'sequence', generated: 'sequence' },
+  { table: 'datasets', key: 'name' },
+  { table: 'nodes', key: 'node' },
+  { table: 'copies', key: 'copy_id' },
+  { table: 'leases', key: 'lease_id' },
+  { table: 'events', key: 'sequence' },
 ] as const
+/** Columns that the engine fills. */
+const GENERATED: readonly string[] = ['sequence', 'has_source', 'is_striped']
 
 /** Number of rows moved from each table. */
 export type MovedRows = Readonly<Record<(typeof TABLES)[number]['table'], number>>
@@ -47,9 +49,9 @@ export async function moveRecord(from: SqlDatabase, to: SqlDatabase): Promise<Mo
         hint: 'migrate into an empty database; nothing was changed',
       })
     }
-    for (const [index, { table, generated }] of TABLES.entries()) {
+    for (const [index, { table }] of TABLES.entries()) {
       for (const row of tables[index]!) {
-        const columns = Object.keys(row).filter((column) => column !== generated)
+        const columns = Object.keys(row).filter((column) => !GENERATED.includes(column))
         await transaction.run(
           `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
           columns.map((column) => row[column]!),
