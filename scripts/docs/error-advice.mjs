@@ -11,6 +11,7 @@ export const ADVICE = {
   CONFIRMATION_REQUIRED: 'Look with `--dry-run`, then add `--yes`.',
   DEADLINE_PASSED: 'Run it again: it continues.',
   INTERRUPTED: 'Run it again: it continues.',
+  SETUP_FAILED: 'The message names the step. Run `dsc setup` again afterwards.',
   DOCTOR_FAILED: 'Each failed check says what to do.',
   COPY_NOT_FOUND: 'Run `dsc prepare`. `dsc why` says whether the copy was evicted.',
   COPY_IN_USE: '`dsc leases --dataset <name>` names the holders. Wait, release, or unlock.',

@@ -82,6 +82,12 @@ export const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/init.js')).initCommand,
   },
   {
+    name: 'setup',
+    group: 'Set up',
+    summary: 'make this machine a node that its users share (root)',
+    load: async () => (await import('./commands/setup.js')).setupCommand,
+  },
+  {
     name: 'doctor',
     group: 'Set up',
     summary: 'check this machine, its configuration and its sources',

@@ -33,6 +33,13 @@ test('a new dsc.yaml says exactly what was asked for', () => {
   })
 })
 
+test('a new dsc.yaml declares the datasets that are asked for, whatever their names', () => {
+  const datasets = { flowers: 's3://ml-data/flowers/', '12': 'file:///srv/my%20data/#1' }
+  const { settings } = parseSettings(formatConfigFile({ cacheRoot: '/c', datasets }), 'dsc.yaml')
+  const sources = Object.entries(settings.datasets ?? {}).map(([name, { source }]) => [name, source])
+  assert.deepEqual(Object.fromEntries(sources), datasets)
+})
+
 for (const minFreeBytes of [0, 1, 1536, 10e9, 2 ** 30 + 1]) {
   test(`a new dsc.yaml keeps ${minFreeBytes} bytes exactly`, () => {
     const text = formatConfigFile({ cacheRoot: '/c', minFreeBytes })

@@ -1,6 +1,6 @@
 import { formatByteSize, parseByteSize } from '../model/byte-size.js'
 
-/** The settings of a new dsc.yaml from `dsc init`. An absent value becomes a comment with its default. */
+/** The settings of a new dsc.yaml from `dsc init` or `dsc setup`. An absent value becomes a comment with its default. */
 export interface NewSettings {
   /** The machine's own name, shown if `node` is absent. */
   readonly hostName?: string
@@ -11,6 +11,8 @@ export interface NewSettings {
   readonly maxPercent?: number | undefined
   readonly minFreeBytes?: number | undefined
   readonly lowWaterPercent?: number | undefined
+  /** Sources by the name of their dataset. */
+  readonly datasets?: Readonly<Record<string, string>> | undefined
 }
 
 /**
@@ -19,6 +21,9 @@ export interface NewSettings {
  */
 export function formatConfigFile(settings: NewSettings): string {
   const { cacheRoot, maxDatasets, maxPercent, minFreeBytes, lowWaterPercent } = settings
+  const datasets = Object.entries(settings.datasets ?? {}).map(
+    ([name, source]) => `  ${quote(name)}: ${quote(source)}\n`,
+  )
   return `# Configuration of dsc. \`dsc config\` shows what counts, \`dsc config --schema\` every key, and
 # \`dsc doctor\` whether it works here. Paths are relative to this file. Environment variables (DSC_NODE,
 # DSC_CACHE_ROOT, DSC_RECORD) override it.
@@ -39,7 +44,7 @@ ${line('  lowWaterPercent', lowWaterPercent, { example: '60', comment: '`dsc cle
 
 # Datasets by name, to be prepared with \`dsc prepare <name>\`. More can be added with \`dsc dataset add\`.
 datasets:
-#  flowers:
+${datasets.join('')}#  flowers:
 #    source: s3://ml-data/flowers/
 #    endpoint: http://127.0.0.1:9000   # leave out for AWS
 #    region: us-east-1

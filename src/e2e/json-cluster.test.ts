@@ -35,7 +35,6 @@ async function makeTwoNodes(context: TestContext) {
 test('what commands about agents and several nodes print with --json is what the schema says', async (context) => {
   const { world, onOther } = await makeTwoNodes(context)
   const outputs = new OutputChecker(CLUSTER_ANSWERS)
-  await outputs.run(world, 'agent --print-systemd', ['agent', '--print-systemd'])
   await outputs.run(world, 'agent link', ['agent', 'link'])
   await outputs.run(world, 'gateway key', ['gateway', 'key', 'alice'])
   await outputs.run(world, 'prepare --prolog', ['prepare', 'gone', '--prolog', '--task', 't'])

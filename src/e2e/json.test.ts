@@ -20,6 +20,7 @@ const COMMANDS: readonly (readonly [Output, readonly string[]])[] = [
   ['init', ['init', '--dry-run', '--config', 'other.yaml']],
   ['init', ['init', '--dry-run', '--config', 'other.yaml', '--cache-root', 'here']], // on no suggested disk
   ['init', ['init', '--dry-run', '--config', 'other.yaml', ...EVERY_SETTING]],
+  ['setup', ['setup', '--dry-run', '--cache-root', '/srv/dsc', '--max-percent', '70']],
   ['self', ['self']],
   ['config', ['config']],
   ['doctor', ['doctor']],

@@ -38,6 +38,7 @@ export const FAILURES = {
   SOURCE_TRUNCATED: retryable('tryLater', 502, 'the source sends too few bytes'),
   CACHE_ROOT_INVALID: permanent('setup', 500, 'the cache folder is unusable'),
   DOCTOR_FAILED: permanent('setup', 500, 'a check of `dsc doctor` failed'),
+  SETUP_FAILED: permanent('setup', 500, 'a step of `dsc setup` failed'),
   LEASE_NOT_FOUND: permanent('notFound', 404, 'no such lease'),
   CONFIRMATION_REQUIRED: permanent('usage', 409, '--yes is required'),
   DATASET_IN_USE: permanent('conflict', 409, 'the dataset still has copies'),

@@ -9,6 +9,12 @@ const KEPT_MS = 60_000
 /** More names than this are forgotten at once: anybody may have thousands of uids in a user namespace. */
 const MAX_KEPT = 1000
 
+/** The numbers of a user. */
+export interface Account {
+  readonly uid: number
+  readonly gid: number
+}
+
 /** Names of users and ids of groups, from the files in /etc, then from the system's directory, for a service. */
 export class UserDirectory {
   readonly #kept = new Map<
@@ -21,6 +27,13 @@ export class UserDirectory {
     return (await this.#find({ file: 'passwd', key: String(uid), at: 2, field: 0 })) ?? `uid-${uid}`
   }
 
+  /** The user of this name; undefined if there is none. */
+  async accountOf(name: string): Promise<Account | undefined> {
+    const read = (field: number) => this.#find({ file: 'passwd', key: name, at: 0, field })
+    const [uid, gid] = [await read(2), await read(3)]
+    return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
+  }
+
   /** Id of the group; undefined if there is none of that name. */
   async idOfGroup(name: string): Promise<number | undefined> {
     const id = await this.#find({ file: 'group', key: name, at: 0, field: 2 })
@@ -28,7 +41,7 @@ export class UserDirectory {
   }
 
   #find(entry: Entry): Promise<string | undefined> {
-    const key = `${entry.file}:${entry.key}`
+    const key = Object.values(entry).join(':')
     const nowMs = performance.now()
     const kept = this.#kept.get(key)
     if (kept !== undefined && kept.untilMs > nowMs) return kept.field

@@ -32,6 +32,19 @@ const initAnswer = answer({
   }),
   text: z.string(),
 })
+const setupAnswer = answer({
+  isDryRun: z.boolean(),
+  config: z.string(),
+  cacheRoot: z.string(),
+  steps: list(
+    z.strictObject({
+      kind: z.enum(['user', 'folder', 'file', 'start', 'restart']),
+      path: z.string().nullable(),
+    }),
+  ),
+  supervisor: z.string().nullable(),
+  looks: list(z.strictObject({ user: z.string(), command: z.string(), output: z.string() })),
+})
 const adoptAnswer = answer({ copies: list(copy) })
 const adoptPlanAnswer = answer({
   isDryRun: z.literal(true),
@@ -190,6 +203,7 @@ export const CACHE_ANSWERS = {
   'prepare <dataset> <dataset>': preparedSeveralAnswer,
   'prepare --plan': preparePlanAnswer,
   init: initAnswer,
+  setup: setupAnswer,
   adopt: adoptAnswer,
   'adopt --dry-run': adoptPlanAnswer,
   release: releaseAnswer,
@@ -224,6 +238,7 @@ export const CACHE_ANSWERS = {
 
 export type TextAnswer = z.infer<typeof textAnswer>
 export type SchemaAnswer = z.infer<typeof schemaAnswer>
+export type SetupAnswer = z.infer<typeof setupAnswer>
 export type InitAnswer = z.infer<typeof initAnswer>
 export type AdoptAnswer = z.infer<typeof adoptAnswer>
 export type AdoptPlanAnswer = z.infer<typeof adoptPlanAnswer>

@@ -3,7 +3,6 @@ import { answer } from '../../answers/answer.js'
 import { byteCount, count, list, time, version } from '../../answers/fields.js'
 import { prepared, preparedElsewhereAnswer } from '../../cache/prepare/prepared-answer.js'
 import { failure } from '../../failure/failure-answer.js'
-import { textAnswer } from './cache-answers.js'
 
 const notPrepared = z.strictObject({ node: z.string(), error: failure })
 const nodeOutcome = z.union([prepared, notPrepared])
@@ -56,7 +55,6 @@ const claimNodeAnswer = answer({
 /** The answers of commands about agents, several nodes, or the record as a whole, by the command's words. */
 export const CLUSTER_ANSWERS = {
   agent: agentAnswer,
-  'agent --print-systemd': textAnswer,
   'agent link': linkAnswer,
   'gateway key': gatewayKeyAnswer,
   'prepare --nodes': preparedNodes,

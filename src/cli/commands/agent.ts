@@ -9,17 +9,13 @@ import type { Config } from '../../config/config.js'
 import { DEFAULT_GATEWAY_KEEP_MS } from '../../config/resolve-settings.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
-import { findOwnCommand } from '../../platform/own-command.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
-import type { TextAnswer } from '../answers/cache-answers.js'
 import type { AgentAnswer } from '../answers/cluster-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { agentLinkCommand } from './agent-link.js'
 
 interface AgentOptions {
-  readonly printSystemd?: true
-  readonly user: string
   readonly gateway?: HostPort
   readonly csi?: true
 }
@@ -34,23 +30,14 @@ export function agentCommand(context: CliContext): Command {
       argument(parseHostPort),
     )
     .option('--csi', 'mount datasets into pods, as a CSI driver of Kubernetes (root)')
-    .option('--print-systemd', 'print a systemd service')
-    .option('--user <name>', 'with --print-systemd: the user it runs as', 'dsc')
     .addHelpText(
       'after',
-      '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases and ends those of dead holders.\n/ is the page (dsc agent link); /healthz, /readyz and /metrics are for monitoring. Beyond loopback it needs\nagent.tokenFile.\n\nExamples:\n  dsc agent\n  dsc agent --print-systemd | sudo tee /etc/systemd/system/dsc-agent.service\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
+      '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases and ends those of dead holders.\n/ is the page (dsc agent link); /healthz, /readyz and /metrics are for monitoring. Beyond loopback it needs\nagent.tokenFile.\n\nExamples:\n  dsc agent\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
     )
     .addCommand(agentLinkCommand(context))
     .action(async (options: AgentOptions) => {
       if (await runsAsMounter()) return
       const config = await context.config()
-      if (options.printSystemd) {
-        const { formatAgentUnit } = await import('../units/agent-unit.js')
-        const text = formatAgentUnit({ dsc: findOwnCommand(), config: config.filePath, user: options.user })
-        const answer: TextAnswer = { dsc: 1, text }
-        context.report.result(answer, () => text.trimEnd())
-        return
-      }
       const csi = options.csi && (await openCsi(config)) // before anything that an attacker could reach
       keepHeapSmall() // an agent's garbage would take memory from training
       const { startAgent } = await import('../../agent/run-agent.js')

@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
+import { join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { formatConfigFile, type NewSettings } from '../../config/format-config-file.js'
 import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../config/plan/suggest-cache-root.js'
@@ -13,6 +11,8 @@ import { findHomeDirectory } from '../../platform/this-user.js'
 import type { InitAnswer } from '../answers/cache-answers.js'
 import { argument, parseCount, parsePercent } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
+import { writeWhole } from '../output/write-whole.js'
+import { type Ask, canAsk, chooseSetting, withQuestions } from '../questions/ask.js'
 
 interface InitOptions {
   readonly cacheRoot?: string
@@ -45,7 +45,7 @@ export function initCommand(context: CliContext): Command {
     .option('--yes', 'do not ask, and replace an existing file')
     .addHelpText(
       'after',
-      '\nWrites the file that --config or $DSC_CONFIG names, otherwise ./dsc.yaml.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --cache-root /nvme/dsc --yes',
+      '\nWrites the file that --config or $DSC_CONFIG names, otherwise ./dsc.yaml.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n\nFor a node that several people share: sudo dsc setup',
     )
     .action(async (options: InitOptions) => {
       const { configPath, environment } = context
@@ -60,7 +60,7 @@ export function initCommand(context: CliContext): Command {
       // `dsc` must accept the file that it writes.
       const { parseSettings } = await import('../../config/parse-settings.js')
       parseSettings(text, path)
-      if (!options.dryRun) await writeWhole(path, text)
+      if (!options.dryRun) await writeWhole(path, text, 'dsc init --config <file> writes to another place')
       const { hostName: _, ...written } = settings
       const isDryRun = options.dryRun === true
       const answer: InitAnswer = { dsc: 1, path, isDryRun, settings: written, text }
@@ -95,21 +95,11 @@ async function chooseSettings(
   const homeCache = join(environment.XDG_CACHE_HOME || join(findHomeDirectory(), '.cache'), 'dsc')
   const suggested = suggestCacheRoot(await listMounts(), homeCache)
   if (options.cacheRoot === undefined && suggested !== undefined) report.note(describe(suggested))
-  const choose = async <Value>(
+  const choose = <Value>(
     given: Value | undefined,
     parse: (raw: string) => Value,
-    { question, byDefault }: { readonly question: string; readonly byDefault: string },
-  ): Promise<Value> => {
-    if (given !== undefined) return given
-    try {
-      return parse(ask ? await ask(question, byDefault) : byDefault)
-    } catch (error) {
-      if (!ask || !(error instanceof RangeError)) throw error
-      report.note(error.message)
-      return choose(given, parse, { question, byDefault })
-    }
-  }
-
+    asked: { readonly question: string; readonly byDefault: string },
+  ) => chooseSetting(given, parse, { ask, note: report.note, ...asked })
   const hostName = hostname().split('.')[0] || 'localhost'
   const cacheRoot = await choose(options.cacheRoot, String, {
     question: 'Folder for the copies',
@@ -142,48 +132,4 @@ async function chooseSettings(
 
 function describe({ root, kindName, freeBytes, capacityBytes }: SuggestedRoot): string {
   return `Most free space for this user: ${root} (${kindName}, ${formatByteSize(freeBytes)} of ${formatByteSize(capacityBytes)} free)`
-}
-
-/** Writes all or nothing: a reader never sees half a file. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  const partPath = `${path}.${process.pid}.part`
-  try {
-    await mkdir(dirname(path), { recursive: true })
-    await writeFile(partPath, text)
-    await rename(partPath, path)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === undefined) throw error
-    throw new DscError('CONFIG_INVALID', `cannot write ${path}: ${code}`, {
-      hint: 'dsc init --config <file> writes to another place',
-      cause: error,
-    })
-  }
-}
-
-/** Whether somebody at a terminal can answer. */
-function canAsk(): boolean {
-  return process.stdin.isTTY === true && process.stderr.isTTY === true
-}
-
-/** Asks a person; an empty answer means `byDefault`. */
-type Ask = (question: string, byDefault: string) => Promise<string>
-
-/** Runs `work` with a way to ask on the terminal (on stderr, so that stdout carries only the result). */
-async function withQuestions<Value>(signal: AbortSignal, work: (ask: Ask) => Promise<Value>): Promise<Value> {
-  // One iterator for all questions: it keeps lines that were typed ahead or pasted.
-  const terminal = createInterface({ input: process.stdin, output: process.stderr, signal })
-  const answers = terminal[Symbol.asyncIterator]()
-  try {
-    return await work(async (question, byDefault) => {
-      terminal.setPrompt(`${question} [${byDefault}]: `)
-      terminal.prompt()
-      const answer = await answers.next()
-      // Ctrl+C, Ctrl+D or a signal.
-      if (answer.done) throw new DscError('INTERRUPTED', 'stopped before every question was answered')
-      return answer.value.trim() || byDefault
-    })
-  } finally {
-    terminal.close()
-  }
 }

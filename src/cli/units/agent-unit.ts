@@ -1,37 +1,67 @@
 import { quoteForSystemd } from './cleanup-units.js'
 
-/** A systemd service for the agent. `dsc`: the words that start dsc; `config`: the path of dsc.yaml. */
-export function formatAgentUnit(options: {
-  readonly dsc: readonly string[]
-  readonly config: string | undefined
-  /** The user that it runs as. */
-  readonly user: string
-}): string {
-  const { dsc, config, user } = options
-  const words = [...dsc, 'agent', ...(config === undefined ? [] : ['--config', config])]
-  return `# /etc/systemd/system/dsc-agent.service
-# before: useradd --system ${user}, and give the cache root and the token file to it
-# then: systemctl daemon-reload && systemctl enable --now dsc-agent.service
-[Unit]
+/** The name of the service of a node. */
+export const AGENT_UNIT = 'dsc-agent.service'
+
+/**
+ * The systemd service of a node, for the Linux packages and `dsc setup`. `dsc`: the words that start dsc.
+ *
+ * `systemd-analyze security` gives it 1.7. What stays open: sockets (users, stores and other nodes), the processes of
+ * others (leases end with them), the ids of other users (the kernel says who knocks), code made while it runs (V8), and
+ * home folders, read-only (datasets may lie there).
+ */
+export function formatAgentUnit(dsc: readonly string[]): string {
+  return `[Unit]
 Description=Serve the dsc dataset cache of this node
+Documentation=man:dsc(1)
 After=local-fs.target network-online.target
 Wants=network-online.target
+ConditionPathExists=/etc/dsc/dsc.yaml
 
 [Service]
-User=${user}
-Group=${user}
-ExecStart=${words.map(quoteForSystemd).join(' ')}
+User=dsc
+Group=dsc
+UMask=0022
+ExecStart=${[...dsc, 'agent', '--config', '/etc/dsc/dsc.yaml'].map(quoteForSystemd).join(' ')}
 Restart=always
 RestartSec=2
 TimeoutStopSec=20
 LimitNOFILE=65536
 RuntimeDirectory=dsc
 RuntimeDirectoryPreserve=restart
+StateDirectory=dsc
 IOSchedulingClass=best-effort
 IOSchedulingPriority=6
+CapabilityBoundingSet=
+LockPersonality=yes
 NoNewPrivileges=yes
+PrivateDevices=yes
+PrivateTmp=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHome=read-only
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectSystem=strict
+RemoveIPC=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallErrorNumber=EPERM
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
 
 [Install]
 WantedBy=multi-user.target
 `
+}
+
+/** What the service may write besides its own folders: the sandbox leaves everything else read-only. */
+export function formatWritableFolders(folders: readonly string[]): string {
+  const quoted = folders.map((folder) => `ReadWritePaths=${quoteForSystemd(folder)}\n`)
+  return `[Service]\n${quoted.join('')}`
 }
