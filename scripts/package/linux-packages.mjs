@@ -1,12 +1,13 @@
 // Makes a deb and an rpm from one description, with nfpm: the executable, its program unpacked where every user may read
-// it, units for systemd, a configuration that upgrades keep, completions, the man page and the documents.
+// it, the unit for systemd, completions, the man pages and the documents. `dsc setup` writes the configuration.
 import { execFileSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { AGENT_UNIT, formatAgentUnit } from '../../dist/cli/units/agent-unit.js'
 import { writeAnswerSchema } from './answer-schema.mjs'
-import { formatManPage } from './man-page.mjs'
+import { formatManPages } from './man-pages.mjs'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const NFPM = 'github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0' // later ones need modules that no proxy has
@@ -19,7 +20,9 @@ export async function makeLinuxPackages(target, output, executable) {
   const files = join(work, 'linux')
   writeAnswerSchema()
   mkdirSync(files, { recursive: true })
-  writeFileSync(join(files, 'dsc.1.gz'), gzipSync(await formatManPage(version), { level: 9 }))
+  const pages = Object.entries(await formatManPages(version))
+  for (const [page, text] of pages) writeFileSync(join(files, `${page}.gz`), gzipSync(text, { level: 9 }))
+  writeFileSync(join(files, AGENT_UNIT), formatAgentUnit(['/usr/bin/dsc']))
   for (const shell of ['bash', 'zsh', 'fish']) {
     const script = execFileSync(process.execPath, [join(ROOT, 'bin/dsc.js'), 'completion', shell])
     writeFileSync(join(files, shell), script)
@@ -42,12 +45,8 @@ export async function makeLinuxPackages(target, output, executable) {
     contents: [
       { src: executable, dst: '/usr/bin/dsc', file_info: { mode: 0o755 } },
       ...tree(join(work, 'program'), `/usr/lib/dsc/${id}`),
-      { src: at('dsc.yaml'), dst: '/etc/dsc/dsc.yaml', type: 'config|noreplace' },
-      ...['dsc-agent.service', 'dsc-cleanup.service', 'dsc-cleanup.timer'].map((unit) => ({
-        src: at(unit),
-        dst: `/usr/lib/systemd/system/${unit}`,
-      })),
-      { src: join(files, 'dsc.1.gz'), dst: '/usr/share/man/man1/dsc.1.gz' },
+      { src: join(files, AGENT_UNIT), dst: `/usr/lib/systemd/system/${AGENT_UNIT}` },
+      ...pages.map(([page]) => ({ src: join(files, `${page}.gz`), dst: `/usr/share/man/man1/${page}.gz` })),
       { src: join(files, 'bash'), dst: '/usr/share/bash-completion/completions/dsc' },
       { src: join(files, 'zsh'), dst: '/usr/share/zsh/vendor-completions/_dsc' },
       { src: join(files, 'fish'), dst: '/usr/share/fish/vendor_completions.d/dsc.fish' },
@@ -55,6 +54,7 @@ export async function makeLinuxPackages(target, output, executable) {
         src: join(ROOT, page),
         dst: `/usr/share/doc/dsc/${page}`,
       })),
+      { src: join(ROOT, 'LICENSE'), dst: '/usr/share/doc/dsc/copyright' }, // where Debian looks for it
       {
         src: join(work, 'program/THIRD-PARTY-LICENSES.txt'),
         dst: '/usr/share/doc/dsc/THIRD-PARTY-LICENSES.txt',

@@ -1,10 +1,8 @@
 #!/bin/sh
-# Stops what runs, but not on an upgrade (deb: "upgrade", rpm: 1). What was staged stays: deleting it is not ours.
+# Stops the service, but not on an upgrade (deb: "upgrade", rpm: 1). What was staged stays: deleting it is not ours.
 set -e
 case "$1" in
   remove | 0)
-    if [ -d /run/systemd/system ]; then
-      systemctl disable --now dsc-agent.service dsc-cleanup.timer || true
-    fi
+    if [ -d /run/systemd/system ]; then systemctl disable --now dsc-agent.service || true; fi
     ;;
 esac
