@@ -21,6 +21,8 @@ export type Fault =
   | { readonly kind: 'call-it-200' }
   /** Sends the whole object, ignoring the requested range. */
   | { readonly kind: 'ignore-range' }
+  /** Answers nothing that is HTTP, or with status 200 and a body that means nothing. */
+  | { readonly kind: 'garbage'; readonly of: 'answer' | 'body' }
   /** Slows down the body. */
   | { readonly kind: 'throttle'; readonly bytesPerSecond: number }
 
@@ -94,6 +96,11 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
       const fault = findFault(line)
       if (fault?.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.delayMs))
       if (fault?.kind === 'status') return answer(response, seen, fault)
+      if (fault?.kind === 'garbage') {
+        if (fault.of === 'answer') return request.socket.end('\u0000garbage\r\n\r\n')
+        seen.status = 200
+        return response.end('\u0000garbage')
+      }
       if (fault?.kind === 'reset' && fault.afterBytes === undefined) return request.socket.resetAndDestroy()
       if (fault?.kind === 'stall' && fault.afterBytes < 0) return
       if (response.destroyed) return // the client has gone away

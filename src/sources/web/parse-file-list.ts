@@ -64,6 +64,7 @@ function readLine(line: string, base: string): NamedFile | undefined {
   const digest = words.find((word) => SHA256.test(word))
   const size = words.find((word) => /^\d{1,15}$/.test(word))
   if (words.length !== Number(digest !== undefined) + Number(size !== undefined)) return undefined
+  if (/\p{Cc}/u.test(address)) return undefined // bytes that are no text: a URL would drop the first of them
   return describe(address, base, {
     digest: digest === undefined ? undefined : { algorithm: 'sha256', hex: digest.toLowerCase() },
     sizeBytes: size === undefined ? undefined : Number(size),

@@ -315,6 +315,7 @@ describe('a web source', () => {
       says: /line 1: expected URL/,
     },
     { what: 'another scheme', name: 'files.txt', text: 'ftp://host/x 1', says: /line 1: expected URL/ },
+    { what: 'bytes that are no text', name: 'files.txt', text: '\0junk', says: /line 1: expected URL/ },
     { what: 'one key twice', name: 'files.txt', text: 'a.bin 1\na.bin 2', says: /"a.bin" is listed twice/ },
     {
       what: 'no digest',
