@@ -95,7 +95,8 @@ test('values reach every place where they count', { skip }, async (context) => {
   const text = JSON.stringify([...rendered.values()])
   for (const old of ['registry.example', '"dsc-record"', '"namespace":"dsc"', '/var/lib/dsc/cache'])
     assert.ok(!text.includes(old), `${old} is left`)
-  assert.doesNotMatch(JSON.stringify(agents.spec.template.spec), /dsc\.io|\/var\/lib\/kubelet/)
+  const places = [agents.spec.template.spec, rendered.get('ValidatingAdmissionPolicy')]
+  assert.doesNotMatch(JSON.stringify(places), /dsc\.io|\/var\/lib\/kubelet/)
   const [endpoint] = rendered.get('PodMonitor')!.spec.podMetricsEndpoints
   assert.equal(endpoint.authorization.credentials.name, 'scrape')
 
