@@ -79,7 +79,7 @@ check "an agent cannot change what is scheduled" denied patch node node0 -p '{"s
 k delete node other >/dev/null
 check "it cannot write to the copy" cannot_write reader
 check "it has no secret of dsc" no_secret reader
-for each in pod job; do
+for each in pod notebook job; do
   check "the example $each is one that Kubernetes takes" k -n team-a apply --dry-run=server -f "$examples/$each.yaml"
 done
 sed 's#busybox:1.37#registry.example/dsc:0.1.0#' "$examples/pod.yaml" | k -n team-a apply -f - >/dev/null
