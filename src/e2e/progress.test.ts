@@ -28,10 +28,12 @@ test('at a terminal a bar fits the width, also after that changes, and nothing o
     `${environment.join('\n')}\n${world.commandLine('prepare', 'slow', '--task', 't')}\n`,
   )
   await terminal.press('clear; sh ./prepare.sh; echo rc=$?', 'Enter')
-  const wide = await terminal.waitFor(/█+░+ +\d+ % slow: .* of 512 KiB, .*B\/s, .* left, \d\/8 files/)
+  const wide = await terminal.waitFor(
+    /[█▉▊▋▌▍▎▏]+░+ +\d+ % slow: .* of 512 KiB, .*B\/s, .* left, \d\/8 files/,
+  )
   assert.equal(wide.filter((row) => row.includes('%')).length, 1)
   await terminal.resize(50, 10)
-  await terminal.waitFor(/^█+░+ +\d+ % slow: [^,]* of 512 KiB$/m)
+  await terminal.waitFor(/^[█▉▊▋▌▍▎▏]+░+ +\d+ % slow: [^,]* of 512 KiB$/m)
   const left = await terminal.waitFor(/rc=0/)
   assert.doesNotMatch(left.join('\n'), /[█░]/)
 })

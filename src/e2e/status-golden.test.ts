@@ -12,16 +12,19 @@ const skip = needs('tmux', 'tmux')
 
 /** Keys, and what shows that they were heard. */
 const STEPS = [
-  { keys: [], shows: /▶ dataset-0001/ },
-  { keys: ['G', 's'], shows: /▶ webdata/ },
-  { keys: ['g', 'Enter'], shows: /^(?![\s\S]*reading)[\s\S]*Esc back/ },
+  { keys: [], shows: /▶ webdata/ },
+  { keys: ['End', 's'], shows: /▶ dataset-0060/ },
+  { keys: ['Home', 'Enter'], shows: /^(?![\s\S]*reading)[\s\S]*Esc back/ },
   { keys: ['Escape'], shows: /▶ dataset-/ },
-  { keys: ['2'], shows: /▶ job-/ },
-  { keys: ['3'], shows: /▶ webdata/ },
-  { keys: ['5'], shows: /▶ gpu-01/ },
-  { keys: ['6'], shows: /▶ job-4711/ },
-  { keys: ['7'], shows: /▶ dataset-0001/ },
-  { keys: ['8'], shows: /▶ group:vision/ },
+  { keys: ['g'], shows: /▶ dataset-0001/ },
+  { keys: ['2'], shows: /▶ job-4711/ },
+  { keys: ['g'], shows: /▶ job-4700/ },
+  { keys: ['3'], shows: /▶ 02:58:05/ },
+  { keys: ['4'], shows: /▶ gpu-01/ },
+  { keys: ['g'], shows: /▶ group:vision/ },
+  { keys: ['!'], shows: /dsc why laion-huge/ },
+  { keys: [':', 'node g', 'Tab'], shows: /:node gpu-02/ },
+  { keys: ['Escape'], shows: /▶ group:vision[\s\S]*q quit/ },
   { keys: ['?'], shows: /any key: closes/ },
 ] as const
 

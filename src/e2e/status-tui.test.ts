@@ -39,14 +39,14 @@ async function openStatus(context: TestContext, copies: number, columns = 80, ro
   const example = await openExample(context, copies)
   const terminal = await openTerminal(context, { columns, rows, directory: example.directory })
   await terminal.press(`exec 2>&1; clear; echo before; ${DSC.join(' ')} status; echo rc=$?`, 'Enter')
-  await terminal.waitFor(/▶ dataset-0001/)
+  await terminal.waitFor(/▶ webdata-1/)
   return { ...example, terminal }
 }
 
 async function checkTerminalIsBack(terminal: TmuxTerminal): Promise<void> {
   const screen = await terminal.waitFor(/rc=\d+/)
   assert.match(screen.join('\n'), /before/, 'the main screen is back')
-  assert.doesNotMatch(screen.join('\n'), /DATASETS/, 'nothing of the status is left')
+  assert.doesNotMatch(screen.join('\n'), /DATASET/, 'nothing of the status is left')
   assert.equal(await terminal.hasMouse(), false, 'the mouse is the terminal’s again')
   await terminal.press(STTY, 'Enter')
   await terminal.waitFor(/state: cooked/)
@@ -61,9 +61,9 @@ test('status fills 80x24, follows a resize to 200x60 and back, and q gives the t
   const large = await terminal.waitFor(/Latest events/)
   assert.equal(large.length, 60)
   assert.match(large.at(-1)!, /q quit/)
-  assert.match(large.join('\n'), /│ dataset-0001 on gpu-01/)
+  assert.match(large.join('\n'), /│ webdata-1 on gpu-/)
   await terminal.resize(80, 24)
-  await terminal.waitFor(/^(?![\s\S]*Latest events)[\s\S]*▶ dataset-0001/)
+  await terminal.waitFor(/^(?![\s\S]*Latest events)[\s\S]*▶ webdata-1/)
   assert.match((await terminal.screen()).at(-1)!, /q quit/)
   await terminal.press('q')
   await checkTerminalIsBack(terminal)
@@ -75,8 +75,6 @@ test('status moves through 1,000 copies, filters them, and keeps its place while
 }, async (context) => {
   const { terminal, record, stagings } = await openStatus(context, 1000)
   await terminal.press('End')
-  await terminal.waitFor(/▶ webdata-1/)
-  await terminal.press('Up', 'Up')
   const before = await terminal.waitFor(/▶ dataset-0999/)
   await record.setLock(
     { dataset: 'dataset-0998' },
@@ -84,7 +82,7 @@ test('status moves through 1,000 copies, filters them, and keeps its place while
     Date.now(),
   )
   await advanceStagings(record, stagings, 5 * 1024 ** 3, Date.now())
-  const after = await terminal.waitFor(/dataset-0998 .* lock/)
+  const after = await terminal.waitFor(/^(?![\s\S]*dataset-0998)[\s\S]*▶ dataset-0999/)
   const row = (screen: readonly string[]) => screen.findIndex((line) => line.startsWith('▶'))
   assert.equal(row(after), row(before))
   assert.match(after[row(after)]!, /dataset-0999/)
@@ -92,7 +90,7 @@ test('status moves through 1,000 copies, filters them, and keeps its place while
   await terminal.press('-l', '0042')
   await terminal.waitFor(/▶ dataset-0042[\s\S]*filter: 0042/)
   await terminal.press('Escape')
-  await terminal.waitFor(/▶ dataset-0001/)
+  await terminal.waitFor(/▶ webdata-1/)
 })
 
 test('status says which task and process of which host holds which copy since when', {
@@ -117,13 +115,12 @@ test('status with 1,000 copies can be used at 40x10, and looks inside at 200x60'
   skip,
 }, async (context) => {
   const { terminal } = await openStatus(context, 1000, 40, 10)
-  const small = await terminal.waitFor(/1 Copies 1,001 +2 +3 +4 +5 +6 +7\n.*DATASET +STATE +KEPT BY\n/)
+  const small = await terminal.waitFor(/1 copies 1,001 +2 ✖1 +3 +4\n.*DATASET +STATE\n/)
   assert.equal(small.length, 10)
   assert.match(small.at(-1)!, /\? help +q quit/)
-  await terminal.press('End')
-  await terminal.waitFor(/▶ webdata-1 +staging/)
-  await terminal.press('2')
-  await terminal.waitFor(/2 Leases [\d,]+[\s\S]*▶ job-\d+ +dataset-\d+/)
+  await terminal.waitFor(/▶ webdata-1 +◐ █/)
+  await terminal.press('2', 'Down')
+  await terminal.waitFor(/2 leases [\d,]+[\s\S]*▶ job-\d+ +dataset-\d+/)
   await terminal.resize(200, 60)
   await terminal.waitFor(/HOLDER[\s\S]*▶ job-\d+ [\s\S]*LEASES/)
 })
@@ -134,16 +131,18 @@ test('status shows the progress of a download with its rate and the time that is
   const { terminal, record, stagings } = await openStatus(context, 5)
   await terminal.waitFor(/webdata-1 .*43%/)
   await advanceStagings(record, stagings, 2 * 1024 ** 3, Date.now())
-  await terminal.waitFor(/webdata-1 .*5[23]% .*iB\/s +\d+[smhd]/)
+  await terminal.waitFor(/webdata-1 .*5[23]% +\d+[smhd]/)
+  await terminal.press('Enter')
+  await terminal.waitFor(/rate +\d\S* \wiB\/s/)
 })
 
 test('status locks and unlocks a copy, and says why it does not evict a leased one', {
   skip,
 }, async (context) => {
   const { terminal, record } = await openStatus(context, 5)
-  await terminal.press('e')
+  await terminal.press('Down', 'e')
   await terminal.waitFor(/dataset-0001 on gpu-01 stays: kept by leases/)
-  await terminal.press('Down', 'l')
+  await terminal.press('Down', 'Down', 'l')
   await terminal.press('-l', 'for the paper')
   await terminal.press('Enter')
   await terminal.waitFor(/dataset-0002 .* lock/)
@@ -159,7 +158,7 @@ test('status locks and unlocks a copy, and says why it does not evict a leased o
 
 test('status evicts an idle copy of this node only after a yes', { skip }, async (context) => {
   const { terminal, record } = await openStatus(context, 5)
-  await terminal.press('Down', 'Down', 'e')
+  await terminal.press('Down', 'Down', 'Down', 'Down', 'e')
   await terminal.waitFor(/Evict dataset-0003 from gpu-01 .*y\/N/)
   await terminal.press('n')
   await terminal.waitFor(/not evicted/)
@@ -181,18 +180,22 @@ test('a mouse chooses rows, sorts by a heading, looks inside and scrolls; :mouse
     const row = screen.findIndex((line) => line.includes(text))
     await report(0, screen[row]!.indexOf(text), row)
   }
-  await click('dataset-0003')
-  await terminal.waitFor(/▶ dataset-0003/)
+  await click('dataset-0007')
+  await terminal.waitFor(/▶ dataset-0007/)
   await report(65, 10, 12)
-  await terminal.waitFor(/▶ dataset-0006/)
-  await click('SIZE  KEPT')
+  await terminal.waitFor(/▶ dataset-0016/)
+  await click('SIZE  USED')
   await terminal.waitFor(/by SIZE\b(?! reversed)/)
-  await click('SIZE  KEPT')
+  await click('SIZE  USED')
   await terminal.waitFor(/by SIZE reversed/)
-  await click('2  3')
+  await click('2 leases')
   await terminal.waitFor(/TASK +DATASET/)
+  await click('4 nodes')
+  await terminal.waitFor(/▶ gpu-01/)
   await click('gpu-02')
-  await terminal.waitFor(/1 Copi[\s\S]*gpu-02 +by SIZE reversed[\s\S]*▶ \S+ +gpu-02/)
+  await terminal.waitFor(/▶ gpu-02/)
+  await click('gpu-02')
+  await terminal.waitFor(/nodes › gpu-02 by SIZE reversed[\s\S]*▶ \S+ +gpu-02/)
   const under = (await terminal.screen()).find((line) => line.startsWith('▶'))!
   await click(under)
   await terminal.waitFor(/kept by[\s\S]*HISTORY/)
@@ -206,7 +209,7 @@ test('a mouse chooses rows, sorts by a heading, looks inside and scrolls; :mouse
 
 test('status looks inside a copy and comes back', { skip }, async (context) => {
   const { terminal } = await openStatus(context, 5)
-  await terminal.press('Enter')
+  await terminal.press('Down', 'Enter')
   await terminal.waitFor(/kept by +1 lease[\s\S]*HISTORY\n.*adopted/)
   await terminal.press('Escape')
   await terminal.waitFor(/▶ dataset-0001/)
@@ -220,7 +223,7 @@ test('the failure of an action is shown in the last line and changes nothing els
   await terminal.press('-l', 'no-such-dataset')
   await terminal.press('Enter')
   const screen = await terminal.waitFor(/no dataset is called no-such-dataset/)
-  assert.match(screen.join('\n'), /▶ dataset-0001/)
+  assert.match(screen.join('\n'), /▶ webdata-1/)
 })
 
 test('status says that the record is gone, keeps what it knew, and goes on when it is back', {
@@ -229,7 +232,7 @@ test('status says that the record is gone, keeps what it knew, and goes on when 
   const { terminal, directory } = await openStatus(context, 5)
   await rename(join(directory, 'record.db'), join(directory, 'moved.db'))
   const gone = await terminal.waitFor(/unreachable for \d+s, retrying: gone/)
-  assert.match(gone.join('\n'), /▶ dataset-0001/)
+  assert.match(gone.join('\n'), /▶ webdata-1/)
   await rename(join(directory, 'moved.db'), join(directory, 'record.db'))
   await terminal.waitFor(/^ dsc status +1 refused:/)
 })
@@ -240,14 +243,14 @@ test('status has colours, those of a theme, and none with NO_COLOR', { skip }, a
   const coloured = /\p{Cc}\[[0-9;]*3[1-6]m/u
   // In CI the library draws without colours.
   await terminal.press(`clear; env -u CI -u NO_COLOR ${DSC.join(' ')} status; echo rc=$?`, 'Enter')
-  await terminal.waitFor(/▶ dataset-0001/)
+  await terminal.waitFor(/▶ webdata-1/)
   assert.match(await terminal.styledScreen(), coloured)
   await terminal.press('q')
   await terminal.waitFor(/rc=0/)
   // The numbers of the palette: what the screen paints, the terminal's own sixteen colours do not change.
   const painted = /48;5;231m/
   await terminal.press(`clear; env -u CI -u NO_COLOR DSC_THEME=light ${DSC.join(' ')} status`, 'Enter')
-  await terminal.waitFor(/▶ dataset-0001/)
+  await terminal.waitFor(/▶ webdata-1/)
   assert.match(await terminal.styledScreen(), painted)
   await terminal.press('-l', ':theme terminal')
   await terminal.press('Enter')
@@ -255,7 +258,7 @@ test('status has colours, those of a theme, and none with NO_COLOR', { skip }, a
   await terminal.press('q')
   await terminal.waitFor(/ready:/)
   await terminal.press(`clear; env -u CI NO_COLOR=1 ${DSC.join(' ')} status`, 'Enter')
-  await terminal.waitFor(/▶ dataset-0001/)
+  await terminal.waitFor(/▶ webdata-1/)
   assert.doesNotMatch(await terminal.styledScreen(), coloured)
 })
 
@@ -273,7 +276,7 @@ test('SIGTERM gives the terminal back and ends by the signal', {
     terminal: await openTerminal(context, { columns: 80, rows: 24, directory: example.directory }),
   }))
   await terminal.press(`clear; echo before; ${DSC.join(' ')} status & echo $! > pid; fg; echo rc=$?`, 'Enter')
-  await terminal.waitFor(/▶ dataset-0001/)
+  await terminal.waitFor(/▶ webdata-1/)
   process.kill(Number(await readFile(join(directory, 'pid'), 'utf8')), 'SIGTERM')
   await checkTerminalIsBack(terminal)
   assert.match((await terminal.screen()).join('\n'), /stopped by SIGTERM[\s\S]*rc=143/)
@@ -284,7 +287,7 @@ test('a terminal that is closed ends the status without a crash', { skip }, asyn
   const terminal = await openTerminal(context, { columns: 80, rows: 24, directory })
   const command = `echo $$ >pid; exec ${DSC.join(' ')} status 2>error.txt`
   await terminal.press(`sh -c '${command}'`, 'Enter')
-  await terminal.waitFor(/▶ dataset-0001/)
+  await terminal.waitFor(/▶ webdata-1/)
   const pid = Number(await readFile(join(directory, 'pid'), 'utf8'))
   await terminal.close()
   const endMs = Date.now() + 15_000
@@ -301,10 +304,10 @@ test('Ctrl-Z gives the terminal to the shell, and fg draws the status again', { 
   await terminal.press(STTY, 'Enter')
   await terminal.waitFor(/state: cooked/)
   await terminal.press('fg', 'Enter')
-  await terminal.waitFor(/▶ dataset-0001/)
+  await terminal.waitFor(/▶ webdata-1/)
   await waitFor('the mouse', () => terminal.hasMouse())
   await terminal.press('Down')
-  await terminal.waitFor(/▶ dataset-0002/)
+  await terminal.waitFor(/▶ dataset-0001/)
   await terminal.press('q')
   await terminal.waitFor(/rc=\d+/)
 })
@@ -316,7 +319,7 @@ for (const how of ['component', 'timer']) {
     const directory = await temporaryDirectory(context)
     const terminal = await openTerminal(context, { columns: 80, rows: 40, directory })
     await terminal.press(`clear; echo before; ${process.execPath} ${CRASHING} ${how}; echo rc=$?`, 'Enter')
-    await terminal.waitFor(/▶ dataset-0001/)
+    await terminal.waitFor(/▶ webdata/)
     await checkTerminalIsBack(terminal)
     const screen = (await terminal.screen()).join('\n')
     assert.match(screen, /rc=[1-9]/)

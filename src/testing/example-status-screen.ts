@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { showStatusScreen } from '../tui/start.js'
 import { NOW_MS } from './example-copies.js'
-import { EXAMPLE_SHARES, exampleStatus } from './example-status.js'
+import { EXAMPLE_SHARES, exampleDay, exampleStatus } from './example-status.js'
 
 const how = process.argv[2]
 const FIRST_SCREEN_MS = 1500
@@ -31,6 +31,7 @@ await showStatusScreen({
     waitForChange: ({ pollMs }) => sleep(pollMs),
   },
   readHistory: async () => [],
+  readDay: async () => exampleDay(),
   readReport: async () => () => ['nothing to tell'],
   actions: {
     lock: async () => {},

@@ -2,6 +2,7 @@ import { composeStatus, type StatusSnapshot } from '../cache/status/compose-stat
 import type { CopyUse } from '../model/copy.js'
 import { formatTransferTask, type PlacedLease } from '../model/lease.js'
 import type { CachePolicy } from '../model/policy.js'
+import type { RecordEvent } from '../model/record-event.js'
 import { EXAMPLE_PROCESS, exampleCopy, NOW_MS } from './example-copies.js'
 import { exampleReady } from './example-record.js'
 
@@ -91,7 +92,7 @@ export function exampleStatus(
       event(4, 'refused', 'needs 2.1 TiB, has 180 GiB free and 96 GiB evictable; 12 leases hold the rest'),
       event(3, 'locked', 'ops: benchmark of the week'),
       event(2, 'evicted', 'least recently used, to make room for 12 GiB'),
-      event(1, 'staged', 'fetched 3 files, 9000000 bytes'),
+      event(1, 'staged', 'fetched 3 files, 8.58 MiB'),
     ],
   })
 }
@@ -128,4 +129,27 @@ function stageLease(dataset: string): PlacedLease {
     renewedAtMs: NOW_MS,
     expiresAtMs: NOW_MS + 120_000,
   }
+}
+
+/** Stagings and evictions of the last 24 hours, for the curves: a quiet night and a busy morning. */
+export function exampleDay(): readonly RecordEvent[] {
+  const hours = [
+    23.6, 22.9, 22.1, 20.4, 19.8, 16.2, 10.5, 9.9, 9.2, 8.8, 8.1, 7.7, 7.2, 6.4, 5.1, 3.9, 2.2, 1.4,
+  ]
+  return hours.flatMap((hoursAgo, at) => {
+    const bytes = (1 + ((at * 7) % 5)) * (at > 5 && at < 13 ? 24 : 6) * GIB
+    const place = { node: 'gpu-01', dataset: `gone-${at}`, copyId: `gone-${at}`, task: null, reason: '' }
+    const event = (
+      kind: RecordEvent['kind'],
+      atHoursAgo: number,
+      detail: RecordEvent['detail'],
+    ): RecordEvent => {
+      return { ...place, sequence: at, kind, atMs: NOW_MS - atHoursAgo * 3_600_000, detail }
+    }
+    return [
+      event('staging-started', hoursAgo, {}),
+      event('staged', hoursAgo - 0.25, { fetchedBytes: bytes }),
+      event('evicted', Math.max(0.1, hoursAgo - 7), { chargedBytes: bytes }),
+    ]
+  })
 }

@@ -15,6 +15,8 @@ export interface StatusScreenOptions {
   /** The name of this node. */
   readonly ownNode: string
   readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
+  /** Events of the last 24 hours, of the kinds `DAY_EVENTS`. */
+  readonly readDay: () => Promise<readonly RecordEvent[]>
   /** The output of `dsc report` over the last `sinceMs`. */
   readonly readReport: (sinceMs: number) => Promise<ReportText>
   readonly actions: StatusActions
@@ -39,6 +41,7 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
       reader={options.reader}
       ownNode={options.ownNode}
       readHistory={options.readHistory}
+      readDay={options.readDay}
       readReport={options.readReport}
       actions={options.actions}
       intervals={options.intervals ?? DEFAULT_INTERVALS}
@@ -58,10 +61,11 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
   const close = () => screen.unmount()
   options.signal.addEventListener('abort', close, { once: true })
   if (options.signal.aborted) close()
-  // A closed terminal answers every write with EIO: that ends the screen, and is no crash. The listeners stay, because
+  // A closed terminal answers every write, and the end of its raw mode, with EIO: that ends the screen, and is no crash. The listeners stay, because
   // output of the ending command meets the same terminal.
   process.stdout.on('error', close)
   process.stderr.on('error', () => {})
+  process.stdin.on('error', close)
   try {
     await screen.waitUntilExit()
   } finally {

@@ -1,4 +1,5 @@
 import { access } from 'node:fs/promises'
+import { formatByteSize } from '../../model/byte-size.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import type { Origins } from '../../sources/source.js'
@@ -95,17 +96,19 @@ function isFromPeers(origins: Origins | undefined): boolean {
 }
 
 function describeOrigins(origins: Origins | undefined): string {
-  const peers = Object.entries(origins?.peerBytes ?? {}).map(([node, bytes]) => `${bytes} from ${node}`)
+  const peers = Object.entries(origins?.peerBytes ?? {}).map(
+    ([node, bytes]) => `${formatByteSize(bytes)} from ${node}`,
+  )
   const failed = Object.entries(origins?.failed ?? {}).map(([node, problem]) => `; ${node} ${problem}`)
   if (origins === undefined || peers.length + failed.length === 0) return ''
-  return `; ${[`${origins.storeBytes} bytes from the store`, ...peers].join(', ')}${failed.join('')}`
+  return `; ${[`${formatByteSize(origins.storeBytes)} from the store`, ...peers].join(', ')}${failed.join('')}`
 }
 
 function describeDownload(downloaded: Downloaded): string {
   const verified = Object.entries(downloaded.verifiedBy)
     .map(([method, files]) => `${files} by ${method}`)
     .join(', ')
-  return `fetched ${formatCount(downloaded.fetchedFiles, 'file')}, ${downloaded.fetchedBytes} bytes; reused ${downloaded.reusedBytes} bytes; verified ${verified || 'nothing'}`
+  return `fetched ${formatCount(downloaded.fetchedFiles, 'file')}, ${formatByteSize(downloaded.fetchedBytes)}; reused ${formatByteSize(downloaded.reusedBytes)}; verified ${verified || 'nothing'}`
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -32,3 +32,25 @@ export function findEvictionRank(copy: CopyUse, copiesOfNode: readonly CopyUse[]
   const found = candidates[index]
   return found && { rank: index + 1, candidates: candidates.length, reason: found.reason }
 }
+
+/** The first and the last copy of each node to be evicted: worked out once for each list of copies. */
+const TURNS = new WeakMap<
+  readonly CopyUse[],
+  Map<string, { readonly first?: string; readonly last?: string }>
+>()
+
+/** Whether the copy is the first or the last of its node to be evicted, among `copies` of any nodes. */
+export function findEvictionTurn(
+  { copyId, node }: CopyUse,
+  copies: readonly CopyUse[],
+): 'first' | 'last' | undefined {
+  const known = TURNS.get(copies) ?? new Map()
+  TURNS.set(copies, known)
+  if (!known.has(node)) {
+    const candidates = findCandidates(copies.filter((copy) => copy.node === node))
+    known.set(node, { first: candidates[0]?.copy.copyId, last: candidates.at(-1)?.copy.copyId })
+  }
+  const { first, last } = known.get(node)!
+  if (copyId === first) return 'first'
+  return copyId === last ? 'last' : undefined
+}

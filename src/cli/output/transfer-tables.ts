@@ -1,7 +1,7 @@
 import type { TransferStatus } from '../../cache/status/compose-status.js'
 import type { WaitStatus } from '../../cache/status/list-waits.js'
 import { redactUrl } from '../../failure/redact.js'
-import { formatReader, formatWay } from '../../tui/view/lists/transfer-rows.js'
+import { formatReader, formatWay } from '../../tui/view/format-transfer.js'
 import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
 import { formatTable } from './text-table.js'
 

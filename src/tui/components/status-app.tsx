@@ -5,6 +5,7 @@ import type { WatchIntervals } from '../../cache/status/watch-status.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { useActions } from '../hooks/use-actions.js'
 import { useCopyHistory } from '../hooks/use-copy-history.js'
+import { useDay } from '../hooks/use-day.js'
 import { useMouse } from '../hooks/use-mouse.js'
 import { useReport } from '../hooks/use-report.js'
 import { useStatus } from '../hooks/use-status.js'
@@ -31,6 +32,8 @@ interface StatusAppProps {
   /** The name of this node. */
   readonly ownNode: string
   readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
+  /** Events of the last 24 hours, of the kinds `DAY_EVENTS`. */
+  readonly readDay: () => Promise<readonly RecordEvent[]>
   readonly readReport: (sinceMs: number) => Promise<ReportText>
   readonly actions: StatusActions
   readonly intervals: WatchIntervals
@@ -53,20 +56,19 @@ export function StatusApp(props: StatusAppProps): ReactElement {
     isPaused: isSuspended,
   })
   const { state, latest, update } = useScreenState(props.theme)
-  const { tab, filter, sorts, scope } = state
+  const { tab, grouped, filter, sorts, scope } = state
   const rows = useMemo(
-    () => selectRows(snapshot, { tab, filter, sorts, scope }, throughput),
-    [snapshot, tab, filter, sorts, scope, throughput],
+    () => selectRows(snapshot, { tab, grouped, filter, sorts, scope }, throughput),
+    [snapshot, tab, grouped, filter, sorts, scope, throughput],
   )
   const findStageLease = (copyId: string) =>
     snapshot?.leases.find((lease) => lease.copyId === copyId && lease.purpose === 'stage')
   const act = useActions(props.actions, update, { refresh, findStageLease })
-  const planOf = (of: ScreenState) => planScreen(snapshot ?? { nodes: [], transfers: [] }, of, size)
-
-  const plan = planOf(state)
+  const plan = planScreen(state, size)
   const isDetailShown = plan.sideColumns > 0 || state.detailCopyId !== undefined
   const shown = isDetailShown ? findShownCopy({ snapshot, state, rows }, plan.listHeight) : undefined
   const copyHistory = useCopyHistory(props.readHistory, shown, snapshot)
+  const day = useDay(props.readDay, snapshot)
   const report = useReport(props.readReport, state.mode.kind === 'report' ? state.mode.sinceMs : undefined)
 
   const apply = (effect: Effect) => {
@@ -87,7 +89,7 @@ export function StatusApp(props: StatusAppProps): ReactElement {
   const nowMs = props.nowMs()
   const utcOffsetMinutes = -new Date(nowMs).getTimezoneOffset()
   const context = { nowMs, utcOffsetMinutes, glyphs: props.glyphs, throughput }
-  const drawn = { snapshot, problem, state, rows, copyHistory, report, size, context }
+  const drawn = { snapshot, problem, state, rows, copyHistory, day, report, size, context }
 
   const handle = (react: (input: ScreenInput, target: KeyTarget) => KeyOutcome) => {
     const current = latest.current
@@ -95,8 +97,9 @@ export function StatusApp(props: StatusAppProps): ReactElement {
       current === state
         ? drawn
         : { ...drawn, state: current, rows: selectRows(snapshot, current, throughput) }
-    const height = planOf(current).listHeight
+    const height = planScreen(current, size).listHeight
     const outcome = react(view, {
+      snapshot,
       rows: view.rows,
       height,
       copy: findShownCopy(view, height),

@@ -8,10 +8,11 @@ import { formatCount } from '../../model/format-count.js'
 import { formatHolder, isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { describeKeeping } from './describe-keeping.js'
-import { drawState } from './lists/copy-rows.js'
+import { formatReader, formatWay } from './format-transfer.js'
+import { drawRate, drawState } from './lists/copy-state.js'
 import type { DrawContext } from './lists/list-rows.js'
-import { formatReader } from './lists/transfer-rows.js'
-import { formatMoment, formatSpan } from './text/format-cells.js'
+import { formatMoment, formatShare, formatSpan } from './text/format-cells.js'
+import { splitBar } from './text/glyphs.js'
 import { fitLine, type Line, type Span, span } from './text/styled-line.js'
 import { withoutControls, wrapText } from './text/text-cells.js'
 
@@ -37,6 +38,7 @@ export function drawCopyDetail(detail: CopyDetail, width: number, context: DrawC
   return [
     [span(copy.dataset, { isBold: true }), span(` on ${copy.node}`)],
     [],
+    ...drawStaging(detail, width, context),
     ...listFacts(detail, context).flatMap((fact) => drawFact(fact, width)),
     [],
     ...listKeeping(detail, context).flatMap((fact) => drawFact(fact, width)),
@@ -48,6 +50,27 @@ export function drawCopyDetail(detail: CopyDetail, width: number, context: DrawC
     ...(history?.flatMap((event) => drawEvent(event, width, context)) ?? [drawNothing('reading')]),
     ...(history?.length === 0 ? [drawNothing('nothing noted')] : []),
   ].map((line) => fitLine(line, width))
+}
+
+/** The bar of a download on a line of its own, and who waits for it. */
+function drawStaging({ copy, snapshot }: CopyDetail, width: number, context: DrawContext): readonly Line[] {
+  const transfer = snapshot.transfers.find(({ copyId }) => copyId === copy.copyId)
+  if (transfer?.state !== 'staging') return []
+  const { writtenBytes, contentBytes, stager, waitingTasks } = transfer
+  const bar = splitBar(writtenBytes / Math.max(1, contentBytes), Math.max(3, width - 1), context.glyphs)
+  const facts = [
+    { label: 'written', value: span(formatShare(writtenBytes, contentBytes)) },
+    { label: 'rate', value: drawRate(copy.copyId, stager !== null, context) },
+    { label: 'way', value: span(formatWay(transfer, context.glyphs)) },
+    { label: 'stager', value: stager === null ? span('nobody', { color: 'yellow' }) : span(stager) },
+    { label: 'waiting', value: span(waitingTasks.length === 0 ? 'nobody' : waitingTasks.join(', ')) },
+  ]
+  return [
+    [span(bar.filled, { color: 'cyan' }), span(context.glyphs.empty.repeat(bar.empty), { isDim: true })],
+    [],
+    ...facts.flatMap((fact) => drawFact(fact, width)),
+    [],
+  ]
 }
 
 function listFacts({ copy, snapshot }: CopyDetail, { nowMs }: DrawContext): readonly Fact[] {
@@ -63,7 +86,10 @@ function listFacts({ copy, snapshot }: CopyDetail, { nowMs }: DrawContext): read
     ['source', source],
     ['path', copy.path],
     ['used', `${formatSpan(nowMs - copy.lastUsedAtMs)} ago${by}`],
-    ['staged', `${formatSpan(nowMs - (copy.readyAtMs ?? copy.createdAtMs))} ago from ${copy.origin}`],
+    [
+      copy.state === 'ready' ? 'staged' : 'started',
+      `${formatSpan(nowMs - (copy.readyAtMs ?? copy.createdAtMs))} ago from ${copy.origin}`,
+    ],
     ...readers.map((reader) => ['read by', formatReader(reader)] as const),
   ]
   return facts.flatMap(([label, value]) =>
@@ -106,7 +132,7 @@ function drawLease(lease: PlacedLease, { nowMs, glyphs }: DrawContext): Line {
 function drawEvent(event: RecordEvent, width: number, context: DrawContext): readonly Line[] {
   const time = formatMoment(event.atMs, context.nowMs, context.utcOffsetMinutes)
   return [
-    [span(`${time} `, { isDim: true }), span(event.kind)],
+    [span(`${time} `, { isDim: true }), span(event.kind.replaceAll('-', ' '))],
     ...wrapText(event.reason, width - 2).map((text): Line => [span(`  ${text}`, { isDim: true })]),
   ]
 }

@@ -1,52 +1,41 @@
-import { formatByteSize } from '../../model/byte-size.js'
-import { formatCount } from '../../model/format-count.js'
-import { findTrouble } from './find-trouble.js'
+import { describeTroubles, listTroubles } from './list-troubles.js'
 import type { DrawContext } from './lists/list-rows.js'
 import type { ScreenInput } from './screen-input.js'
-import type { ScreenState } from './screen-state.js'
+import { findList, type ScreenState } from './screen-state.js'
 import { formatClock, formatSpan } from './text/format-cells.js'
-import { drawSpark } from './text/glyphs.js'
 import { fitLine, type Line, span, spreadLine } from './text/styled-line.js'
 import { cellWidth, fitText, wrapText } from './text/text-cells.js'
 
-/** The first line: what is wrong, in red, or else the record's location; the rate and the clock. */
+/** The first line: what is wrong, in red, or else the record's location; the clock. */
 export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Line {
   const width = size.columns
   const clock = span(` ${formatClock(context.nowMs, context.utcOffsetMinutes)} `)
-  const speed = drawSpeed(context, width)
   const name = span(' dsc status ', { isBold: true })
   if (problem) {
     const since = formatSpan(context.nowMs - problem.sinceMs)
     const text = ` unreachable for ${since}, retrying: ${problem.message}`
     return spreadLine([name, span(fitText(text, cellWidth(text)), { color: 'red' })], [clock], width)
   }
-  const trouble = snapshot && findTrouble(snapshot)
+  const troubles = snapshot ? listTroubles(snapshot) : []
+  const trouble = describeTroubles(troubles)
   if (trouble !== undefined) {
-    const room = width - cellWidth(name.text) - cellWidth(clock.text)
-    const text = fitText(` ${trouble}`, room, { ellipsis: context.glyphs.ellipsis })
-    return spreadLine([name, span(text, { color: 'red', isBold: true })], [clock], width)
+    const same = troubles.filter(({ kind }) => kind === troubles[0]!.kind).length
+    const others = troubles.length - same
+    const more = span(others > 0 ? ` +${others} !` : ' !', { color: 'red', isBold: true })
+    const room = width - cellWidth(name.text) - cellWidth(clock.text) - cellWidth(more.text) - 1
+    const text = fitText(`${trouble}`, room, { ellipsis: context.glyphs.ellipsis })
+    const said = span(` ${text}`, { color: 'red', isBold: true })
+    return spreadLine([name, said], [more, clock], width)
   }
   const where = snapshot ? ` ${snapshot.recordLocation}` : ' reading the record'
-  return spreadLine([name, span(where, { isDim: true })], [...speed, clock], width)
+  return spreadLine([name, span(where, { isDim: true })], [clock], width)
 }
-
-/** The download rate of all nodes over the last minute; empty without downloads or space. */
-function drawSpeed({ throughput, glyphs }: DrawContext, width: number): Line {
-  const { total } = throughput
-  if (width < MIN_SPEED_COLUMNS || !total.some((rate) => rate > 0)) return []
-  const text = `${drawSpark(total, SPEED_CELLS, glyphs)} ${formatByteSize(total.at(-1) ?? 0)}/s `
-  return [span(` ${text}`, { color: 'cyan' })]
-}
-
-/** A narrower screen has no space for the rate. */
-const MIN_SPEED_COLUMNS = 80
-const SPEED_CELLS = 20
 
 const MAX_MESSAGE_LINES = 4
 
 /** The last line: a question, the outcome of an action, or the keys. A long outcome takes up to four lines. */
 export function drawFooter(state: ScreenState, width: number): readonly Line[] {
-  const asks = !['browse', 'detail', 'help', 'report'].includes(state.mode.kind)
+  const asks = !['browse', 'detail', 'help', 'troubles', 'report'].includes(state.mode.kind)
   if (!state.message || asks) return [drawLastLine(state, width)]
   const look = state.message.isError
     ? ({ color: 'red', isBold: true } as const)
@@ -78,25 +67,32 @@ function drawLastLine(state: ScreenState, width: number): Line {
       return drawQuestion(state.mode.question, width)
     default:
   }
-  const keys =
-    state.mode.kind === 'detail'
-      ? ['Esc back', 'Enter leases', 'l lock', 'u unlock', 'e evict', '? help', 'q quit']
-      : state.mode.kind === 'help' || state.mode.kind === 'report'
-        ? ['up down move', 'any key: closes']
-        : [
-            'Enter look',
-            '/ filter',
-            's S sort',
-            'Tab list',
-            'l u lock',
-            'e evict',
-            'x end',
-            'p prepare',
-            ': commands',
-            '? help',
-            'q quit',
-          ]
+  const keys = listFooterKeys(state)
   return fitLine(drawKeys(keys, width), width)
+}
+
+function listFooterKeys(state: ScreenState): readonly string[] {
+  switch (state.mode.kind) {
+    case 'detail':
+      return ['Esc back', 'Enter leases', 'l lock', 'u unlock', 'e evict', ': command', '? help', 'q quit']
+    case 'help':
+    case 'report':
+    case 'troubles':
+      return ['up down move', ': command', 'any key: closes']
+    default:
+  }
+  const ends = [': command', '? help', 'q quit']
+  const starts = ['Enter open', '/ filter', 's sort', 'Tab list']
+  switch (findList(state)) {
+    case 'copies':
+      return [...starts, 'g group', 'p prepare', 'l lock', 'e evict', ...ends]
+    case 'leases':
+      return [...starts, 'g group', 'x end', ...ends]
+    case 'events':
+      return [...starts, ...ends]
+    default:
+      return [...starts, 'g group', ...ends]
+  }
 }
 
 /** The answers stay visible, however long the question is: a lock's reason is anybody's text. */
@@ -107,7 +103,7 @@ function drawQuestion(question: string, width: number): Line {
   return fitLine([span(` ${text}${answers}`, { color: 'yellow', isBold: true })], width)
 }
 
-/** As many keys as fit; always keeps the last two, help and quit. */
+/** As many keys as fit; always keeps the last two. */
 function drawKeys(keys: readonly string[], width: number): Line {
   const kept = [...keys]
   const textOf = () => kept.reduce((sum, key) => sum + key.length + 2, 0)
@@ -128,14 +124,6 @@ export function drawRule(title: string, width: number, context: DrawContext): Li
   const rest = Math.max(0, width - 2 - cellWidth(text))
   return fitLine(
     [span(lead, { isDim: true }), span(text), span(context.glyphs.rule.repeat(rest), { isDim: true })],
-    width,
-  )
-}
-
-/** `3 nodes more`, for items that do not fit. */
-export function drawMore(count: number, noun: string, width: number): Line {
-  return fitLine(
-    [span(`  and ${formatCount(count, `${noun} more`, `${noun}s more`)}`, { isDim: true })],
     width,
   )
 }

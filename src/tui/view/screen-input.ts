@@ -1,4 +1,5 @@
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
+import type { DayHistory } from '../../cache/status/trace-day.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { DrawContext, ListRows } from './lists/list-rows.js'
 import type { ScreenSize } from './screen-plan.js'
@@ -23,6 +24,8 @@ export interface ScreenInput {
   readonly rows: ListRows
   /** Events of the copy in the details; undefined while they are being read. */
   readonly copyHistory: readonly RecordEvent[] | undefined
+  /** The last 24 hours; undefined while they are being read. */
+  readonly day?: DayHistory | undefined
   /** The output of `dsc report`, if the screen needs it; undefined while it is being read. */
   readonly report?: ReportText | undefined
   readonly size: ScreenSize

@@ -1,5 +1,5 @@
 import { type ListPosition, START } from './lists/list-position.js'
-import type { ScopeTarget, Tab } from './lists/list-rows.js'
+import { GROUPS, type ListName, type ScopeTarget, type Tab } from './lists/list-rows.js'
 import type { ListSort } from './lists/sort-rows.js'
 import type { ThemeName } from './text/theme.js'
 
@@ -9,6 +9,7 @@ type Mode =
   | { readonly kind: 'filter'; readonly before: string }
   | { readonly kind: 'detail'; readonly copyId: string; readonly scroll: number }
   | { readonly kind: 'help'; readonly scroll: number }
+  | { readonly kind: 'troubles'; readonly scroll: number }
   /** Over the last `sinceMs`. */
   | { readonly kind: 'report'; readonly sinceMs: number; readonly scroll: number }
   | {
@@ -19,7 +20,8 @@ type Mode =
       /** The message after any other key. */
       readonly refusal: string
     }
-  | { readonly kind: 'command'; readonly text: string }
+  /** `back`: how many commands of the history ago the text was typed; 0 = it is new. */
+  | { readonly kind: 'command'; readonly text: string; readonly back: number }
   | {
       readonly kind: 'ask-lock-reason'
       readonly copyId: string
@@ -37,7 +39,7 @@ export interface Message {
 /** The entered item, and the way back. */
 export interface Scope extends ScopeTarget {
   /** The list from which it was entered. */
-  readonly from: Tab
+  readonly from: ListName
   /** The scope of that list. */
   readonly outer: Scope | undefined
 }
@@ -45,35 +47,39 @@ export interface Scope extends ScopeTarget {
 /** All choices of the user on the screen. */
 export interface ScreenState {
   readonly tab: Tab
-  readonly positions: Readonly<Record<Tab, ListPosition>>
+  /** Tabs that show their rows in groups. */
+  readonly grouped: Readonly<Partial<Record<Tab, boolean>>>
+  readonly positions: Readonly<Record<ListName, ListPosition>>
   readonly filter: string
-  readonly sorts: Readonly<Partial<Record<Tab, ListSort>>>
+  readonly sorts: Readonly<Partial<Record<ListName, ListSort>>>
   /** The scope of the lists; undefined = everything. */
   readonly scope: Scope | undefined
   readonly mode: Mode
   /** The copy in the details while a question is asked about it; undefined = the list is visible. */
   readonly detailCopyId: string | undefined
   readonly message: Message | undefined
+  /** Commands typed after `:`, the latest last. */
+  readonly commands: readonly string[]
   /** Whether the screen handles the mouse; else the terminal does, to select text. */
   readonly isMouseOn: boolean
   readonly theme: ThemeName
 }
 
 /** Every list at its top. */
-export const FIRST_POSITIONS: Readonly<Record<Tab, ListPosition>> = {
+export const FIRST_POSITIONS: Readonly<Record<ListName, ListPosition>> = {
   copies: START,
+  datasets: START,
   leases: START,
-  transfers: START,
+  jobs: START,
   events: START,
   nodes: START,
-  waits: START,
-  datasets: START,
   shares: START,
 }
 
 /** The initial live screen. */
 export const FIRST_SCREEN: ScreenState = {
   tab: 'copies',
+  grouped: {},
   positions: FIRST_POSITIONS,
   filter: '',
   sorts: {},
@@ -81,6 +87,7 @@ export const FIRST_SCREEN: ScreenState = {
   mode: { kind: 'browse' },
   detailCopyId: undefined,
   message: undefined,
+  commands: [],
   isMouseOn: true,
   theme: 'terminal',
 }
@@ -100,3 +107,8 @@ export type Action =
   | { readonly kind: 'release'; readonly leaseId: string; readonly dataset: string; readonly task: string }
   | { readonly kind: 'cancel'; readonly copyId: string; readonly dataset: string }
   | { readonly kind: 'prepare'; readonly dataset: string }
+
+/** The list that the tab shows: its own, or its rows in groups. */
+export function findList({ tab, grouped }: Pick<ScreenState, 'tab' | 'grouped'>): ListName {
+  return grouped[tab] && tab !== 'events' ? GROUPS[tab] : tab
+}

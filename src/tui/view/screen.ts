@@ -1,23 +1,24 @@
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
-import { NO_THROUGHPUT } from '../../cache/status/throughput.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import { drawCopyDetail } from './copy-detail.js'
+import { drawDay } from './draw-day.js'
+import { drawTroubles } from './draw-troubles.js'
 import { drawHelp } from './help-lines.js'
+import { completeCommand } from './keys/complete-command.js'
+import { listTroubles } from './list-troubles.js'
 import { drawList } from './lists/draw-list.js'
 import { listEventRows } from './lists/event-rows.js'
 import { placeList } from './lists/list-position.js'
-import type { ListRows } from './lists/list-rows.js'
-import { FULLEST, listNodeRows } from './lists/node-rows.js'
-import { listTransferRows } from './lists/transfer-rows.js'
-import { drawFooter, drawMore, drawRule, drawTitle } from './screen-frame.js'
+import { drawFooter, drawRule, drawTitle } from './screen-frame.js'
 import type { ScreenInput } from './screen-input.js'
 import { planScreen, type ScreenPlan, type ScreenSize } from './screen-plan.js'
-import { drawTabs } from './tab-bar.js'
+import { drawCopyTrail, drawTabs } from './tab-bar.js'
 import { fitLine, type Line, span } from './text/styled-line.js'
 import { withoutControls } from './text/text-cells.js'
 
 const EVERYTHING = { filter: '', sort: undefined }
+const MOST_CANDIDATES = 6
 
 /** Draws the whole screen: exactly `size.rows` lines of exactly `size.columns` cells. */
 export function drawScreen(input: ScreenInput): readonly Line[] {
@@ -25,22 +26,60 @@ export function drawScreen(input: ScreenInput): readonly Line[] {
   const title = drawTitle(input)
   const footer = drawFooter(state, size.columns)
   if (!snapshot) return fitHeight([title], footer, size)
-  if (state.mode.kind === 'help') {
-    return fitHeight(
-      [title, [], ...scrollLines(drawHelp(size.columns), state.mode.scroll, size.rows - 3)],
-      footer,
-      size,
-    )
-  }
-  if (state.mode.kind === 'report') {
-    const text = input.report?.(size.columns - 2) ?? ['Reading the history.']
-    const lines = text.map((line): Line => [span(` ${withoutControls(line)}`)])
-    return fitHeight([title, [], ...scrollLines(lines, state.mode.scroll, size.rows - 3)], footer, size)
-  }
-  const plan = planScreen(snapshot, state, size)
-  const head = [title, ...drawNodes(input, plan), ...drawTransfers(input, plan)]
+  const read = readableText(input, snapshot)
+  if (read)
+    return fitHeight([title, [], ...scrollLines(read.lines, read.scroll, size.rows - 3)], footer, size)
+  const plan = planScreen(state, size)
+  const head = [title, ...drawDay(input, plan.dayRows), drawTabsOrTrail(input, plan, snapshot)]
   const tail = [...drawEvents(input, plan), ...footer]
-  return fitHeight([...head, drawTabs(input, snapshot), ...drawMain(input, plan)], tail, size)
+  const lines = fitHeight([...head, ...drawMain(input, plan)], tail, size)
+  return withCandidates(lines, input, footer.length)
+}
+
+/** The help, the report or the list of what is wrong, where one of them covers the lists. */
+function readableText({ state, size, context, report }: ScreenInput, snapshot: StatusSnapshot) {
+  const { mode } = state
+  switch (mode.kind) {
+    case 'help':
+      return { lines: drawHelp(state, size.columns, context.glyphs), scroll: mode.scroll }
+    case 'troubles':
+      return { lines: drawTroubles(listTroubles(snapshot), size.columns, context), scroll: mode.scroll }
+    case 'report': {
+      const text = report?.(size.columns - 2) ?? ['Reading the history.']
+      return { lines: text.map((line): Line => [span(` ${withoutControls(line)}`)]), scroll: mode.scroll }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** A copy that covers the list says how one came to it. */
+function drawTabsOrTrail(input: ScreenInput, plan: ScreenPlan, snapshot: StatusSnapshot): Line {
+  const isCovered = input.state.detailCopyId !== undefined && plan.sideColumns === 0
+  const copy = isCovered ? findShownCopy(input, plan.listHeight) : undefined
+  return copy ? drawCopyTrail(input, copy.dataset) : drawTabs(input, snapshot)
+}
+
+/** Shows the commands that begin as typed, over the end of the list; Tab takes the first. */
+function withCandidates(lines: readonly Line[], input: ScreenInput, footerRows: number): readonly Line[] {
+  const { mode } = input.state
+  if (mode.kind !== 'command') return lines
+  const candidates = completeCommand(mode.text, input).slice(0, MOST_CANDIDATES)
+  const drawn = candidates.map(({ text, does }, at) =>
+    fitLine(
+      [span(` :${text}`.padEnd(24), { isBold: true }), span(does, at === 0 ? {} : { isDim: true })].map(
+        (part) => ({
+          ...part,
+          isInverse: at === 0,
+        }),
+      ),
+      input.size.columns,
+    ),
+  )
+  const room = Math.max(0, lines.length - footerRows - 1)
+  const shown = drawn.slice(0, room)
+  const from = lines.length - footerRows - shown.length
+  return [...lines.slice(0, from), ...shown, ...lines.slice(lines.length - footerRows)]
 }
 
 /** The copy under the cursor, or the one in the details. */
@@ -48,7 +87,7 @@ export function findShownCopy(
   { snapshot, state, rows }: Pick<ScreenInput, 'snapshot' | 'state' | 'rows'>,
   listHeight: number,
 ): CopyUse | undefined {
-  const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height: listHeight })
+  const { index } = placeList(state.positions[rows.list], { keys: rows.keys, height: listHeight })
   if (state.detailCopyId === undefined && rows.copyAt) return rows.copyAt(index)
   const copyId = state.detailCopyId ?? rows.copyIdAt(index)
   return copyId === undefined ? undefined : snapshot?.copies.find((copy) => copy.copyId === copyId)
@@ -60,7 +99,7 @@ export function findShownLease(
   listHeight: number,
 ): PlacedLease | undefined {
   if (state.detailCopyId !== undefined) return undefined
-  const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height: listHeight })
+  const { index } = placeList(state.positions[rows.list], { keys: rows.keys, height: listHeight })
   return rows.leaseAt?.(index)
 }
 
@@ -74,7 +113,7 @@ function drawMain(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
     const scroll = state.mode.kind === 'detail' ? state.mode.scroll : 0
     return scrollLines(lines, scroll, plan.listHeight + 1).map((line) => [span('  '), ...line])
   }
-  const window = placeList(state.positions[rows.tab], { keys: rows.keys, height: plan.listHeight })
+  const window = placeList(state.positions[rows.list], { keys: rows.keys, height: plan.listHeight })
   const list = drawList(
     rows,
     {
@@ -97,39 +136,6 @@ function drawMain(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
     span(` ${context.glyphs.side} `, isFocused ? { color: 'cyan' } : { isDim: true }),
     ...fitLine(side[at] ?? [], plan.sideColumns - 3),
   ])
-}
-
-function drawNodes({ snapshot, size, context }: ScreenInput, plan: ScreenPlan): readonly Line[] {
-  const height = plan.nodeRows
-  const width = size.columns
-  if (!snapshot || height === 0) return []
-  const rows = chooseNodes(snapshot, plan)
-  const hidden = rows.keys.length - height
-  const shown = hidden > 0 ? height - 1 : height
-  const lines = drawList(rows, { offset: 0, height: shown, width }, context)
-  return hidden > 0 ? [...lines, drawMore(hidden + 1, 'node', width)] : lines
-}
-
-/** The nodes above the list, in its order; if not all fit, the fullest first. */
-function chooseNodes(snapshot: StatusSnapshot, { nodeRows }: ScreenPlan): ListRows {
-  const sort = snapshot.nodes.length > nodeRows ? FULLEST : undefined
-  return listNodeRows(snapshot, { ...EVERYTHING, sort, throughput: NO_THROUGHPUT })
-}
-
-/** Names of the nodes above the list, from the first row to the last. */
-export function listShownNodes(snapshot: StatusSnapshot, plan: ScreenPlan): readonly string[] {
-  const { keys } = chooseNodes(snapshot, plan)
-  return keys.slice(0, keys.length > plan.nodeRows ? plan.nodeRows - 1 : plan.nodeRows)
-}
-
-function drawTransfers(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
-  const { snapshot, size, context } = input
-  if (!snapshot || plan.transferRows === 0) return []
-  const rows = listTransferRows(snapshot, { ...EVERYTHING, throughput: context.throughput })
-  const list = drawList(rows, { offset: 0, height: plan.transferRows, width: size.columns }, context)
-  const hidden = rows.keys.length - plan.transferRows
-  const title = hidden > 0 ? `Staging, ${hidden} more under 3` : 'Staging'
-  return [drawRule(title, size.columns, context), ...list.slice(1)]
 }
 
 function drawEvents(input: ScreenInput, plan: ScreenPlan): readonly Line[] {

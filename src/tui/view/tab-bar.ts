@@ -1,90 +1,97 @@
 import { STATUS_EVENTS, type StatusSnapshot } from '../../cache/status/compose-status.js'
-import { type DrawContext, type ListRows, TABS, type Tab } from './lists/list-rows.js'
+import { listTroubles } from './list-troubles.js'
+import { type DrawContext, GROUPS, type ListRows, TABS, type Tab } from './lists/list-rows.js'
 import { describeSort } from './lists/sort-rows.js'
 import type { ScreenInput } from './screen-input.js'
-import type { ScreenState } from './screen-state.js'
-import { type Line, lineText, type Span, span, spreadLine } from './text/styled-line.js'
+import { findList, type Scope, type ScreenState } from './screen-state.js'
+import { fitLine, type Line, lineText, type Span, span, spreadLine } from './text/styled-line.js'
 import { cellWidth, fitText } from './text/text-cells.js'
 
-const NAMES: Readonly<Record<Tab, string>> = {
-  copies: 'Copies',
-  leases: 'Leases',
-  transfers: 'Transfers',
-  events: 'Events',
-  nodes: 'Nodes',
-  waits: 'Waits',
-  datasets: 'Datasets',
-  shares: 'Shares',
-}
-
-/** The lists with their counts; the filter at the right. */
+/** The tabs with their counts; at the right the trail, the filter or the order. */
 export function drawTabs(input: ScreenInput, snapshot: StatusSnapshot): Line {
   const { state, rows, size, context } = input
-  const isRefused = snapshot.waits.some(({ kind }) => kind === 'room')
-  const tabs = placeTabs(input, snapshot).map(({ tab, text }): Span => {
-    if (tab === state.tab) return span(text, { isInverse: true, isBold: true })
-    return span(text, tab === 'waits' && isRefused ? { color: 'red' } : {})
-  })
-  return spreadLine(tabs, drawFilter(state, rows, context), size.columns)
+  const tabs = placeTabs(input, snapshot).flatMap(({ tab, text, wrong }): Span[] => [
+    span(text, tab === state.tab ? { isInverse: true, isBold: true } : {}),
+    ...(wrong === '' ? [] : [span(wrong, { color: 'red', isBold: true })]),
+  ])
+  return spreadLine(tabs, drawChoice(state, rows, context), size.columns)
 }
 
-/** The list whose name is at this column; undefined if none is. */
+/** The way into the copy that is looked at, in place of the tabs: `nodes › gpu-02 › dataset-0004`. */
+export function drawCopyTrail(input: ScreenInput, dataset: string): Line {
+  const { state, size, context } = input
+  const trail = [...listTrail(state.scope, state.tab), dataset].map((name, at, all) =>
+    span(
+      at === 0 ? ` ${name}` : ` ${context.glyphs.into} ${name}`,
+      at === all.length - 1 ? { isBold: true } : {},
+    ),
+  )
+  return fitLine(spreadLine(trail, [span('Esc back ', { isDim: true })], size.columns), size.columns)
+}
+
+/** Where one came from, the first list first. */
+function listTrail(scope: Scope | undefined, here: string): readonly string[] {
+  if (!scope) return [here]
+  return [...listTrail(scope.outer, scope.from), scope.label]
+}
+
+/** The tab whose name is at this column; undefined if none is. */
 export function findTab(input: ScreenInput, snapshot: StatusSnapshot, column: number): Tab | undefined {
   let end = 0
-  for (const { tab, text } of placeTabs(input, snapshot)) {
-    end += cellWidth(text)
+  for (const { tab, text, wrong } of placeTabs(input, snapshot)) {
+    end += cellWidth(text) + cellWidth(wrong)
     if (column < end) return tab
   }
   return undefined
 }
 
-/**
- * The longest form that fits: full, shortened, without counts, shortened without counts, or only digits for hidden
- * lists.
- */
+/** The longest form that fits: with counts, without those of hidden tabs, or only digits for hidden tabs. */
 function placeTabs({ state, rows, size, context }: ScreenInput, snapshot: StatusSnapshot) {
   const counts: Readonly<Record<Tab, number>> = {
     copies: snapshot.copies.length,
     leases: snapshot.leases.length,
-    transfers: snapshot.transfers.length,
     events: snapshot.events.length,
     nodes: snapshot.nodes.length,
-    waits: snapshot.waits.length,
-    datasets: new Set(snapshot.copies.map(({ dataset }) => dataset)).size,
-    shares: snapshot.nodes.reduce((sum, { usage }) => sum + usage.shares.length, 0),
   }
-  const isCut = (tab: Tab) => tab === 'events' && counts.events >= STATUS_EVENTS
-  const name = (tab: Tab, cells?: number) =>
-    ` ${NAMES[tab].slice(0, cells)} ${counts[tab].toLocaleString('en-US')}${isCut(tab) ? '+' : ''}`
-  const place = (nameOf: (tab: Tab) => string) =>
-    TABS.map((tab, at) => ({ tab, text: ` ${at + 1}${nameOf(tab)} ` })).filter(
-      // Most clusters have no shares, so leave their tab out.
-      ({ tab }) => tab !== 'shares' || counts.shares > 0 || state.tab === 'shares',
-    )
-  const room = size.columns - cellWidth(lineText(drawFilter(state, rows, context)))
+  const more = counts.events >= STATUS_EVENTS ? '+' : ''
+  const nameOf = (tab: Tab) => `${tab} ${counts[tab].toLocaleString('en-US')}${tab === 'events' ? more : ''}`
+  const wrong = countWrong(snapshot)
+  const place = (textOf: (tab: Tab) => string) =>
+    TABS.map((tab, at) => ({
+      tab,
+      text: ` ${at + 1}${textOf(tab)} `,
+      wrong: wrong[tab] ? `${context.glyphs.signs.wrong}${wrong[tab]} ` : '',
+    }))
+  const room = size.columns - cellWidth(lineText(drawChoice(state, rows, context)))
   const forms = [
-    place((tab) => name(tab)),
-    place((tab) => name(tab, 5)),
-    place((tab) => (tab === state.tab ? name(tab) : ` ${NAMES[tab]}`)),
-    place((tab) => (tab === state.tab ? name(tab) : ` ${NAMES[tab].slice(0, 5)}`)),
-    place((tab) => (tab === state.tab ? name(tab) : '')),
+    place((tab) => ` ${nameOf(tab)}`),
+    place((tab) => ` ${tab === state.tab ? nameOf(tab) : tab}`),
+    place((tab) => (tab === state.tab ? ` ${nameOf(tab)}` : '')),
   ]
-  const widthOf = (form: (typeof forms)[number]) => form.reduce((sum, { text }) => sum + cellWidth(text), 0)
+  const widthOf = (form: (typeof forms)[number]) =>
+    form.reduce((sum, { text, wrong: sign }) => sum + cellWidth(text) + cellWidth(sign), 0)
   return forms.find((form) => widthOf(form) <= room) ?? forms.at(-1)!
 }
 
-function drawFilter(state: ScreenState, rows: ListRows, context: DrawContext): Line {
+/** How much is wrong where: refused jobs stand among leases, damaged copies among copies, short disks among nodes. */
+function countWrong(snapshot: StatusSnapshot): Readonly<Partial<Record<Tab, number>>> {
+  const count = (kind: string) => listTroubles(snapshot).filter((trouble) => trouble.kind === kind).length
+  return { leases: count('refused'), copies: count('damaged'), nodes: count('disk short') }
+}
+
+function drawChoice(state: ScreenState, rows: ListRows, context: DrawContext): Line {
+  const { ellipsis, into } = context.glyphs
   if (state.filter === '' && state.mode.kind !== 'filter') {
-    const sort = state.sorts[state.tab]
+    const list = findList(state)
+    const sort = state.sorts[list]
+    const group = list === state.tab ? '' : `by ${GROUPS[state.tab as keyof typeof GROUPS].slice(0, -1)} `
+    const trail = state.scope ? `${listTrail(state.scope, state.tab).join(` ${into} `)} ` : ''
     return [
-      ...(state.scope ? [span(`${state.scope.label} `, { color: 'yellow' as const })] : []),
-      ...(sort ? [span(`${describeSort(sort)} `, { isDim: true })] : []),
+      span(cellWidth(trail) > 40 ? `${fitText(trail, 39, { ellipsis })} ` : trail, { color: 'yellow' }),
+      span(`${group}${sort ? `${describeSort(sort)} ` : ''}`, { isDim: true }),
     ]
   }
   const found = `${rows.keys.length.toLocaleString('en-US')} of ${rows.total.toLocaleString('en-US')} `
-  const shown =
-    cellWidth(state.filter) > 20
-      ? fitText(state.filter, 20, { ellipsis: context.glyphs.ellipsis })
-      : state.filter
+  const shown = cellWidth(state.filter) > 20 ? fitText(state.filter, 20, { ellipsis }) : state.filter
   return [span(`/${shown} `, { color: 'yellow' }), span(found, { isDim: true })]
 }

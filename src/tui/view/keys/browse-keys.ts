@@ -2,7 +2,15 @@ import { placeList } from '../lists/list-position.js'
 import { TABS } from '../lists/list-rows.js'
 import { chooseNextSort, describeSort } from '../lists/sort-rows.js'
 import type { ScreenState } from '../screen-state.js'
-import { enterScope, leaveScope, moveCursor, note, showTab, withFilter } from './change-screen.js'
+import {
+  changeGroup,
+  enterScope,
+  leaveScope,
+  moveCursor,
+  note,
+  showTab,
+  withFilter,
+} from './change-screen.js'
 import { act } from './copy-keys.js'
 import type { KeyOutcome, KeyPress, KeyTarget } from './key-press.js'
 
@@ -34,15 +42,7 @@ export function browse(state: ScreenState, key: KeyPress, target: KeyTarget): Ke
     case 'backspace':
       return { state: leaveScope(state) }
     case 'enter':
-      if (rows.scopeAt) return enterRow(state, target)
-      if (!target.copy) return { state: note(state, 'no copy to look into here') }
-      return {
-        state: {
-          ...state,
-          mode: { kind: 'detail', copyId: target.copy.copyId, scroll: 0 },
-          detailCopyId: target.copy.copyId,
-        },
-      }
+      return enterRow(state, target)
     case 'text':
       return browseText(state, key.text, target)
     default:
@@ -50,12 +50,18 @@ export function browse(state: ScreenState, key: KeyPress, target: KeyTarget): Ke
   }
 }
 
-/** Enters a node or dataset and shows its copies. */
-function enterRow(state: ScreenState, { rows, height }: KeyTarget): KeyOutcome {
-  const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height })
+/** Every row leads somewhere: to its copy, or to the items of its node, dataset or job. */
+function enterRow(state: ScreenState, { rows, height, copy }: KeyTarget): KeyOutcome {
+  if (copy) {
+    const { copyId } = copy
+    return { state: { ...state, mode: { kind: 'detail', copyId, scroll: 0 }, detailCopyId: copyId } }
+  }
+  const { index } = placeList(state.positions[rows.list], { keys: rows.keys, height })
   const scope = rows.scopeAt?.(index)
   if (!scope) return { state: note(state, 'nothing to open here') }
-  return { state: enterScope(state, scope, 'copies') }
+  const isThere = scope.opens === state.tab && scope.label === state.scope?.label
+  if (isThere) return { state: note(state, 'that copy is gone: these are the events of its dataset') }
+  return { state: enterScope(state, scope) }
 }
 
 /** Sorts by the next column, or reverses the current one. */
@@ -64,31 +70,27 @@ function changeSort(
   { rows }: KeyTarget,
   { isNext }: { readonly isNext: boolean },
 ): KeyOutcome {
-  const { [rows.tab]: before, ...others } = state.sorts
+  const { [rows.list]: before, ...others } = state.sorts
   const reversed = before && { ...before, isReversed: !before.isReversed }
   const sort = isNext ? chooseNextSort(before, rows.sortable) : reversed
-  if (!sort) return { state: note({ ...state, sorts: others }, `${rows.tab} as the record has them`) }
-  const sorts = { ...others, [rows.tab]: sort }
-  return { state: note({ ...state, sorts }, `${rows.tab} ${describeSort(sort)}`) }
+  if (!sort) return { state: note({ ...state, sorts: others }, `${rows.list} as the record has them`) }
+  const sorts = { ...others, [rows.list]: sort }
+  return { state: note({ ...state, sorts }, `${rows.list} ${describeSort(sort)}`) }
 }
 
 function browseText(state: ScreenState, text: string, target: KeyTarget): KeyOutcome {
-  const { rows, height } = target
+  const { height } = target
   switch (text) {
     case 'k':
       return { state: moveCursor(state, -1, target) }
     case 'j':
       return { state: moveCursor(state, 1, target) }
     case 'g':
-      return { state: moveCursor(state, -rows.keys.length, target) }
-    case 'G':
-      return { state: moveCursor(state, rows.keys.length, target) }
+      return { state: changeGroup(state) }
     case ' ':
       return { state: moveCursor(state, Math.max(1, height - 1), target) }
     case '/':
       return { state: { ...state, mode: { kind: 'filter', before: state.filter } } }
-    case ':':
-      return { state: { ...state, mode: { kind: 'command', text: '' } } }
     case 's':
     case 'S':
       return changeSort(state, target, { isNext: text === 's' })

@@ -1,16 +1,23 @@
 import { type ListPosition, moveBy, placeList } from '../lists/list-position.js'
-import { type ListRows, type ScopeTarget, TABS, type Tab } from '../lists/list-rows.js'
-import { FIRST_POSITIONS, type ScreenState } from '../screen-state.js'
+import {
+  findTabOf,
+  GROUPS,
+  type ListName,
+  type ListRows,
+  type ScopeTarget,
+  TABS,
+} from '../lists/list-rows.js'
+import { FIRST_POSITIONS, findList, type ScreenState } from '../screen-state.js'
 import type { KeyPress, KeyTarget } from './key-press.js'
 
 /** Moves the cursor of the list by `by` rows. */
 export function moveCursor(state: ScreenState, by: number, { rows, height }: KeyTarget): ScreenState {
   const list = { keys: rows.keys, height }
-  return withPosition(state, rows.tab, moveBy(placeList(state.positions[rows.tab], list), by, list))
+  return withPosition(state, rows.list, moveBy(placeList(state.positions[rows.list], list), by, list))
 }
 
-function withPosition(state: ScreenState, tab: Tab, position: ListPosition): ScreenState {
-  return { ...state, positions: { ...state.positions, [tab]: position } }
+function withPosition(state: ScreenState, list: ListName, position: ListPosition): ScreenState {
+  return { ...state, positions: { ...state.positions, [list]: position } }
 }
 
 /** Sets a filter and moves every list to its top. */
@@ -23,16 +30,37 @@ export function showTab(state: ScreenState, by: number): ScreenState {
   return { ...state, tab: TABS[(TABS.indexOf(state.tab) + by + TABS.length) % TABS.length]! }
 }
 
-/** Enters a node, dataset or copy: the lists show only its items. */
-export function enterScope(state: ScreenState, to: ScopeTarget, tab: Tab): ScreenState {
-  const scope = { ...to, from: state.tab, outer: state.scope }
-  return { ...withFilter(state, ''), tab, scope, mode: { kind: 'browse' }, detailCopyId: undefined }
+/** Shows a list by name: its tab, in groups or not. */
+export function showList(state: ScreenState, list: ListName): ScreenState {
+  const tab = findTabOf(list)
+  return { ...state, tab, grouped: { ...state.grouped, [tab]: list !== tab } }
+}
+
+/** Gathers the rows of the tab in groups, or shows each again. */
+export function changeGroup(state: ScreenState): ScreenState {
+  const { tab } = state
+  if (tab === 'events') return note(state, 'events stay in the order of time: / filters them')
+  const isGrouped = !state.grouped[tab]
+  const text = isGrouped ? `${tab} by ${GROUPS[tab].slice(0, -1)}; g shows each again` : `every one of ${tab}`
+  return note({ ...state, grouped: { ...state.grouped, [tab]: isGrouped } }, text)
+}
+
+/** Enters a node, dataset, job or copy: the lists show only its items. */
+export function enterScope(state: ScreenState, to: ScopeTarget): ScreenState {
+  const scope = { ...to, from: findList(state), outer: state.scope }
+  const inside = {
+    ...withFilter(state, ''),
+    scope,
+    mode: { kind: 'browse' },
+    detailCopyId: undefined,
+  } as const
+  return showList(inside, to.opens)
 }
 
 /** Leaves the last entered scope and returns to the list it was entered from. */
 export function leaveScope(state: ScreenState): ScreenState {
   if (!state.scope) return state
-  return { ...state, tab: state.scope.from, scope: state.scope.outer }
+  return showList({ ...state, scope: state.scope.outer }, state.scope.from)
 }
 
 /** Returns from the details of a copy to the list. */
@@ -41,10 +69,10 @@ export function leaveDetail(state: ScreenState): ScreenState {
 }
 
 /** Sorts the list by the column; a second time reverses the order. */
-export function sortByColumn(state: ScreenState, column: string, { tab }: ListRows): ScreenState {
-  const before = state.sorts[tab]
+export function sortByColumn(state: ScreenState, column: string, { list }: ListRows): ScreenState {
+  const before = state.sorts[list]
   const isReversed = before?.column === column && !before.isReversed
-  return { ...state, sorts: { ...state.sorts, [tab]: { column, isReversed } } }
+  return { ...state, sorts: { ...state.sorts, [list]: { column, isReversed } } }
 }
 
 /** Returns from a question or the help to the previous view. */
@@ -60,6 +88,11 @@ export function leaveQuestion(state: ScreenState): ScreenState {
 /** Shows a message in the last line. */
 export function note(state: ScreenState, text: string): ScreenState {
   return { ...state, message: { text, isError: false } }
+}
+
+/** Opens the line of commands. */
+export function askCommand(state: ScreenState): ScreenState {
+  return { ...state, mode: { kind: 'command', text: '', back: 0 } }
 }
 
 /** Applies one key of a line editor to the text. */

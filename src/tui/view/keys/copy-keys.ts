@@ -2,7 +2,7 @@ import { findKeepers } from '../../../cache/status/explain-copy.js'
 import { formatByteSize } from '../../../model/byte-size.js'
 import type { CopyLock, CopyUse } from '../../../model/copy.js'
 import type { ScreenState } from '../screen-state.js'
-import { note } from './change-screen.js'
+import { askCommand, note } from './change-screen.js'
 import { askFirst, endShown } from './end-keys.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
 
@@ -15,6 +15,10 @@ export function act(state: ScreenState, text: string, target: KeyTarget): KeyOut
     case '?':
     case 'h':
       return { state: { ...state, mode: { kind: 'help', scroll: 0 } } }
+    case '!':
+      return { state: { ...state, mode: { kind: 'troubles', scroll: 0 } } }
+    case ':':
+      return { state: askCommand(state) }
     case 'r':
       return { state, effect: { kind: 'refresh' } }
     case 'x':

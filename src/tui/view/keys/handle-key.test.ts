@@ -1,51 +1,31 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NO_THROUGHPUT } from '../../../cache/status/throughput.js'
-import { EXAMPLE_SHARES, exampleStatus } from '../../../testing/example-status.js'
-import { selectRows } from '../lists/select-rows.js'
-import { findShownCopy, findShownLease } from '../screen.js'
-import { type Effect, FIRST_SCREEN, type ScreenState } from '../screen-state.js'
-import { handleKey } from './handle-key.js'
-import type { KeyPress } from './key-press.js'
+import { on, press } from '../../../testing/press-keys.js'
+import { FIRST_SCREEN, type ScreenState } from '../screen-state.js'
 
-const STATUS = exampleStatus(60, { shares: EXAMPLE_SHARES })
-const HEIGHT = 10
+/** Idle on gpu-02. */
+const IDLE = on('copy-1')
+/** Locked by somebody, and leased. */
+const LOCKED = on('copy-3')
 
-/** Presses keys one after the other; types single characters. */
-function press(keys: readonly string[], start: ScreenState = FIRST_SCREEN, ownNode = 'gpu-02') {
-  let state = start
-  const effects: Effect[] = []
-  for (const word of keys) {
-    const key: KeyPress =
-      word.length === 1 ? { name: 'text', text: word } : { name: word as KeyPress['name'], text: '' }
-    const rows = selectRows(STATUS, state, NO_THROUGHPUT)
-    const copy = findShownCopy({ snapshot: STATUS, state, rows }, HEIGHT)
-    const lease = findShownLease({ state, rows }, HEIGHT)
-    const whyNotCancel = () => (ownNode === 'gpu-01' ? undefined : 'it is staged elsewhere')
-    const outcome = handleKey(state, key, { rows, height: HEIGHT, copy, lease, whyNotCancel, ownNode })
-    state = outcome.state
-    if (outcome.effect) effects.push(outcome.effect)
-  }
-  const rows = selectRows(STATUS, state, NO_THROUGHPUT)
-  return { state, effects, copy: findShownCopy({ snapshot: STATUS, state, rows }, HEIGHT), rows }
-}
-
+// Under way, in use, locked, idle: in this order.
 for (const { keys, dataset } of [
-  { keys: ['down'], dataset: 'dataset-0002' },
-  { keys: ['j', 'j', 'k'], dataset: 'dataset-0002' },
-  { keys: ['page-down'], dataset: 'dataset-0010' },
-  { keys: [' ', 'page-up'], dataset: 'dataset-0001' },
-  { keys: ['end'], dataset: 'webdata' },
-  { keys: ['G', 'g'], dataset: 'dataset-0001' },
-  { keys: ['s'], dataset: 'dataset-0048' },
+  { keys: [], dataset: 'webdata' },
+  { keys: ['down'], dataset: 'dataset-0001' },
+  { keys: ['j', 'j', 'k'], dataset: 'dataset-0001' },
+  { keys: ['page-down'], dataset: 'dataset-0028' },
+  { keys: [' ', 'page-up'], dataset: 'webdata' },
+  { keys: ['end'], dataset: 'dataset-0060' },
+  { keys: ['end', 'home'], dataset: 'webdata' },
+  { keys: ['s', 'home'], dataset: 'dataset-0048' },
 ]) {
   test(`${keys.join(' ')} leads to ${dataset}`, () => assert.equal(press(keys).copy?.dataset, dataset))
 }
 
 test('Tab, Shift-Tab and digits choose the list', () => {
   assert.equal(press(['tab']).state.tab, 'leases')
-  assert.equal(press(['shift-tab']).state.tab, 'shares')
-  assert.equal(press(['4']).state.tab, 'events')
+  assert.equal(press(['shift-tab']).state.tab, 'nodes')
+  assert.equal(press(['3']).state.tab, 'events')
   assert.equal(press(['9']).state.tab, 'copies')
 })
 
@@ -64,18 +44,18 @@ test('letters typed into a filter or a question are no commands', () => {
 })
 
 test('a lease leads to its copy', () => {
-  assert.equal(press(['2', 'down', 'enter']).state.detailCopyId, 'copy-3')
+  assert.equal(press(['2', 'down', 'down', 'enter']).state.detailCopyId, 'copy-3')
 })
 
 test('what lies on another node is not asked about: it can be evicted there only', () => {
-  const { state, effects } = press(['down', 'e'], FIRST_SCREEN, 'gpu-01')
+  const { state, effects } = press(['e'], IDLE, 'gpu-01')
   assert.equal(state.mode.kind, 'browse')
   assert.match(state.message?.text ?? '', /dataset-0002 is on gpu-02, this is gpu-01/)
   assert.deepEqual(effects, [])
 })
 
 test('evicting asks first, and only y means yes', () => {
-  const asked = press(['down', 'e'])
+  const asked = press(['e'], IDLE)
   assert.equal(asked.state.mode.kind, 'confirm')
   assert.deepEqual(asked.effects, [])
   for (const no of ['n', 'enter', 'escape', ' ']) assert.deepEqual(press([no], asked.state).effects, [])
@@ -85,22 +65,22 @@ test('evicting asks first, and only y means yes', () => {
 })
 
 test('a copy that is kept is not even asked about', () => {
-  const { state, effects } = press(['e'])
+  const { state, effects } = press(['e'], on('copy-0'))
   assert.equal(state.mode.kind, 'browse')
   assert.match(state.message?.text ?? '', /dataset-0001 on gpu-01 stays: kept by leases/)
   assert.deepEqual(effects, [])
 })
 
 test('locking asks for the reason; an empty one gets a default; Esc locks nothing', () => {
-  assert.deepEqual(press(['down', 'l', 'w', 'h', 'y', 'enter']).effects, [
+  assert.deepEqual(press(['l', 'w', 'h', 'y', 'enter'], IDLE).effects, [
     { kind: 'lock', copyId: 'copy-1', dataset: 'dataset-0002', reason: 'why' },
   ])
-  assert.equal(press(['down', 'l', 'enter']).effects.length, 1)
-  assert.deepEqual(press(['down', 'l', 'x', 'escape']).effects, [])
+  assert.equal(press(['l', 'enter'], IDLE).effects.length, 1)
+  assert.deepEqual(press(['l', 'x', 'escape'], IDLE).effects, [])
 })
 
 test('a locked copy is unlocked after a question that names whose lock it is', () => {
-  const asked = press(['down', 'down', 'down', 'u'])
+  const asked = press(['u'], LOCKED)
   assert.deepEqual(asked.effects, [])
   assert.match(
     asked.state.mode.kind === 'confirm' ? asked.state.mode.question : '',
@@ -114,23 +94,23 @@ test('a locked copy is unlocked after a question that names whose lock it is', (
 })
 
 test('a question asked inside a copy comes back to the copy', () => {
-  const { state } = press(['down', 'enter', 'e', 'n'])
+  const { state } = press(['enter', 'e', 'n'], IDLE)
   assert.equal(state.mode.kind, 'detail')
   assert.equal(state.detailCopyId, 'copy-1')
   assert.equal(press(['escape'], state).state.mode.kind, 'browse')
 })
 
 test('inside a copy, a command waits for Enter, and its letters are no keys', () => {
-  const typed = press(['down', 'down', 'down', 'enter', ':', ...'unlock'])
+  const typed = press(['enter', ':', ...'unlock'], LOCKED)
   assert.deepEqual(typed.effects, [])
-  assert.deepEqual(typed.state.mode, { kind: 'command', text: 'unlock' })
+  assert.deepEqual(typed.state.mode, { kind: 'command', text: 'unlock', back: 0 })
   const entered = press(['enter', 'y'], typed.state)
   assert.deepEqual(entered.effects, [{ kind: 'unlock', copyId: 'copy-3', dataset: 'dataset-0004' }])
   assert.equal(entered.state.mode.kind, 'detail')
 })
 
 test('Ctrl-C quits from every mode', () => {
-  for (const keys of [[], ['/'], ['p'], ['down', 'e'], ['enter'], ['?']]) {
+  for (const keys of [[], ['/'], ['p'], ['l'], ['enter'], ['?'], ['!'], [':']]) {
     assert.deepEqual(press([...keys, 'ctrl-c']).effects, [{ kind: 'quit' }])
   }
 })
@@ -141,7 +121,7 @@ test('the outcome of an action is shown until the next key', () => {
 })
 
 test('x on a lease asks and releases it; on one of a sender it says that it ends by itself', () => {
-  const asked = press(['2', 'x'])
+  const asked = press(['2', 'down', 'x'])
   assert.match(drawQuestion(asked.state), /Release dataset-0001 on gpu-01 from job-4700\?/)
   assert.deepEqual(asked.effects, [])
   assert.deepEqual(press(['n'], asked.state).effects, [])
@@ -151,25 +131,25 @@ test('x on a lease asks and releases it; on one of a sender it says that it ends
 })
 
 test('x on a staging asks and stops it, where that can be done from here, and else says why not', () => {
-  const asked = press(['3', 'x'], FIRST_SCREEN, 'gpu-01')
+  const asked = press(['x'], FIRST_SCREEN, 'gpu-01')
   assert.match(drawQuestion(asked.state), /Stop staging webdata on gpu-01\?/)
   assert.deepEqual(press(['y'], asked.state).effects, [
     { kind: 'cancel', copyId: 'copy-webdata', dataset: 'webdata' },
   ])
-  const refused = press(['3', 'x'], FIRST_SCREEN, 'gpu-02').state
+  const refused = press(['x'], FIRST_SCREEN, 'gpu-02').state
   assert.deepEqual([refused.mode.kind, refused.message?.text], ['browse', 'it is staged elsewhere'])
 })
 
 test('x on a ready copy or nothing asks nothing', () => {
-  assert.match(press(['x']).state.message?.text ?? '', /not being staged; x on a lease releases it/)
-  assert.match(press(['5', 'x']).state.message?.text ?? '', /there is none here/)
+  assert.match(press(['x'], IDLE).state.message?.text ?? '', /not being staged; x on a lease releases it/)
+  assert.match(press(['4', 'x']).state.message?.text ?? '', /there is none here/)
 })
 
 test('Enter leads from a node to its copies, a copy, its leases, and Esc all the way back', () => {
-  const copies = press(['5', 'down', 'enter'])
+  const copies = press(['4', 'down', 'enter'])
   assert.equal(copies.state.tab, 'copies')
-  assert.deepEqual([copies.rows.keys.length, copies.rows.keys[0]], [30, 'copy-1'])
-  const leases = press(['down', 'enter', 'enter'], copies.state)
+  assert.equal(copies.rows.keys.length, 30)
+  const leases = press(['enter', 'enter'], { ...copies.state, positions: LOCKED.positions })
   assert.equal(leases.state.tab, 'leases')
   assert.deepEqual(leases.rows.keys, ['lease-3-0', 'lease-3-1', 'lease-3-2', 'lease-3-3'])
   const back = press(['escape'], leases.state)
@@ -185,76 +165,58 @@ test('s sorts each list by one column after the other, S the other way round', (
   assert.equal(byUse.state.sorts.copies?.column, 'USED')
   assert.deepEqual(press(['S'], bySize.state).rows.keys, press(['s', 'S']).rows.keys)
   assert.equal(press(['2', 's'], bySize.state).state.sorts.copies?.column, 'SIZE', 'lists have an order each')
-  for (const tab of ['1', '2', '3', '4', '5', '6']) {
-    const { sortable } = press([tab]).rows
-    const around = press([tab, ...sortable.map(() => 's'), 's'])
-    assert.deepEqual(
-      around.rows.keys,
-      press([tab]).rows.keys,
-      `${tab}: as the record has it, after the last column`,
-    )
+  for (const list of [['1'], ['1', 'g'], ['2'], ['2', 'g'], ['3'], ['4'], ['4', 'g']]) {
+    const { sortable, keys } = press(list).rows
+    const around = press([...list, ...sortable.map(() => 's'), 's'])
+    assert.deepEqual(around.rows.keys, keys, `${list}: as at first, after the last column`)
   }
 })
 
-for (const { typed, holds } of [
-  { typed: 'leases', holds: ({ state }: Pressed) => state.tab === 'leases' },
-  { typed: 'wa', holds: ({ state }: Pressed) => state.tab === 'waits' },
-  {
-    typed: 'node gpu-02',
-    holds: ({ rows }: Pressed) => rows.keys.length === 30 && rows.keys[0] === 'copy-1',
-  },
-  { typed: 'filter 0042', holds: ({ rows }: Pressed) => rows.keys.length === 1 },
-  { typed: 'sort files', holds: ({ rows }: Pressed) => rows.keys[0] === 'copy-webdata' },
-  {
-    typed: 'sort colour',
-    holds: ({ state }: Pressed) => /no column colour: size, used/.test(state.message?.text ?? ''),
-  },
-  { typed: 'prepare flowers', holds: ({ effects }: Pressed) => effects[0]?.kind === 'prepare' },
-  { typed: 'q', holds: ({ effects }: Pressed) => effects[0]?.kind === 'quit' },
-  {
-    typed: 'nonsense',
-    holds: ({ state }: Pressed) => /:nonsense is none of copies, leases/.test(state.message?.text ?? ''),
-  },
-  {
-    typed: 'e',
-    holds: ({ state }: Pressed) => /:e is several of events, evict/.test(state.message?.text ?? ''),
-  },
-  { typed: '', holds: ({ state }: Pressed) => state.mode.kind === 'browse' },
-]) {
-  test(`:${typed} does what it says`, () => assert.ok(holds(press([':', ...typed, 'enter']))))
-}
+test('g gathers copies by dataset, leases by job, nodes by share, and shows each again', () => {
+  for (const { keys, list } of [
+    { keys: ['g'], list: 'datasets' },
+    { keys: ['g', 'g'], list: 'copies' },
+    { keys: ['2', 'g'], list: 'jobs' },
+    { keys: ['4', 'g'], list: 'shares' },
+    { keys: ['4', 'g', '1'], list: 'copies' },
+  ])
+    assert.equal(press(keys).rows.list, list, keys.join(' '))
+  assert.match(press(['3', 'g']).state.message?.text ?? '', /events stay in the order of time/)
+})
 
-type Pressed = ReturnType<typeof press>
+test('Enter leads somewhere from every row of every list, and Esc back', () => {
+  for (const list of [['1'], ['1', 'g'], ['2'], ['2', 'g'], ['3'], ['4'], ['4', 'g']]) {
+    const before = press(list)
+    for (const [row, key] of before.rows.keys.entries()) {
+      const position = { key, index: row, windowRow: 0 }
+      const positions = { ...before.state.positions, [before.rows.list]: position }
+      const inside = press(['enter'], { ...before.state, positions })
+      const isInside = inside.state.detailCopyId !== undefined || inside.state.scope !== undefined
+      assert.ok(isInside, `${list} ${key}: ${inside.state.message?.text}`)
+      assert.ok(inside.copy !== undefined || inside.rows.keys.length > 0, `${list} ${key} leads to nothing`)
+      assert.equal(press(['escape'], inside.state).rows.list, before.rows.list)
+    }
+  }
+})
+
+test('a refused job leads to what is on its node; the event of a copy that is gone to its dataset', () => {
+  assert.deepEqual(press(['2', 'enter']).state.scope?.node, 'gpu-01')
+  const events = press(['3', 'enter'])
+  assert.deepEqual([events.state.tab, events.state.scope?.dataset], ['events', 'laion-huge'])
+  assert.match(
+    press(['enter'], events.state).state.message?.text ?? '',
+    /these are the events of its dataset/,
+  )
+})
+
+test('a filter takes words and -words, of names and of states', () => {
+  assert.deepEqual(press(['/', ...'staging']).rows.keys, ['copy-webdata'])
+  const count = (words: string) => press(['/', ...words]).rows.keys.length
+  assert.ok(count('idle gpu-01') > 0)
+  assert.equal(count('idle gpu-01') + count('idle -gpu-01'), count('idle'))
+  assert.deepEqual(press(['2', '/', ...'refused']).rows.keys, ['refused job-4711 laion-huge gpu-01'])
+})
 
 function drawQuestion({ mode }: ScreenState): string {
   return mode.kind === 'confirm' ? mode.question : ''
 }
-
-test('Enter leads from a dataset to its copies, and Esc back', () => {
-  const inside = press(['7', 'down', 'enter'])
-  assert.equal(inside.state.tab, 'copies')
-  assert.deepEqual(inside.rows.keys, ['copy-1'])
-  assert.equal(press(['escape'], inside.state).state.tab, 'datasets')
-})
-
-test('Enter leads from a share to what is on its node', () => {
-  const inside = press(['8', 'down', 'enter'])
-  assert.equal(inside.state.scope?.node, 'gpu-01')
-})
-
-test(':report opens over a week or what is asked, scrolls, and closes', () => {
-  const open = press([...':report 30d', 'enter', 'j', 'down']).state
-  assert.deepEqual(open.mode, { kind: 'report', sinceMs: 30 * 86_400_000, scroll: 2 })
-  assert.deepEqual(press(['q'], open).effects, [], 'q closes it and does not quit')
-  assert.equal(press(['q'], open).state.mode.kind, 'browse')
-  assert.equal(press([...':report', 'enter']).state.mode.kind, 'report')
-  assert.match(press([...':report never', 'enter']).state.message?.text ?? '', /takes a duration like/)
-})
-
-test(':theme takes a name', () => {
-  assert.equal(press([...':theme light', 'enter']).state.theme, 'light')
-  assert.match(
-    press([...':theme pink', 'enter']).state.message?.text ?? '',
-    /terminal, dark, light, contrast/,
-  )
-})

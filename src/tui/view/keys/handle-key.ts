@@ -1,6 +1,7 @@
 import type { ScreenState } from '../screen-state.js'
 import { browse } from './browse-keys.js'
 import {
+  askCommand,
   edit,
   enterScope,
   leaveDetail,
@@ -9,6 +10,7 @@ import {
   note,
   withFilter,
 } from './change-screen.js'
+import { takeCandidate } from './complete-command.js'
 import { act } from './copy-keys.js'
 import type { KeyOutcome, KeyPress, KeyTarget } from './key-press.js'
 import { runCommand } from './run-command.js'
@@ -26,6 +28,7 @@ export function handleKey(before: ScreenState, key: KeyPress, target: KeyTarget)
     case 'filter':
       return typeFilter(state, key, target)
     case 'help':
+    case 'troubles':
     case 'report':
       return readText(state, key, target)
     case 'confirm': {
@@ -34,13 +37,8 @@ export function handleKey(before: ScreenState, key: KeyPress, target: KeyTarget)
       if (key.name !== 'text' || key.text.toLowerCase() !== 'y') return { state: note(after, refusal) }
       return { state: after, effect: action }
     }
-    case 'command': {
-      const { text } = state.mode
-      const isOver = key.name === 'escape' || (key.name === 'backspace' && text === '')
-      if (isOver) return { state: leaveQuestion(state) }
-      if (key.name === 'enter') return runCommand(leaveQuestion(state), text, target)
-      return { state: { ...state, mode: { kind: 'command', text: edit(text, key) } } }
-    }
+    case 'command':
+      return typeCommand(state, key, target)
     case 'ask-lock-reason': {
       const { copyId, dataset, text } = state.mode
       if (key.name === 'enter') {
@@ -72,11 +70,11 @@ function lookInside(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
     case 'enter':
       if (!target.copy) return { state }
       return {
-        state: enterScope(
-          state,
-          { copyId: target.copy.copyId, label: `${target.copy.dataset} on ${target.copy.node}` },
-          'leases',
-        ),
+        state: enterScope(state, {
+          copyId: target.copy.copyId,
+          label: `${target.copy.dataset} on ${target.copy.node}`,
+          opens: 'leases',
+        }),
       }
     case 'escape':
     case 'left':
@@ -95,11 +93,37 @@ function lookInside(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
     case 'text':
       if (key.text === 'k') return scrollBy(-1)
       if (key.text === 'j') return scrollBy(1)
-      // A command's letters are not the keys of the same name.
-      if (key.text === ':') return { state: { ...state, mode: { kind: 'command', text: '' } } }
       return act(state, key.text, target)
     default:
       return { state }
+  }
+}
+
+/** A line with history (up, down) and completion (Tab). Its letters are not the keys of the same name. */
+function typeCommand(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOutcome {
+  if (state.mode.kind !== 'command') return { state }
+  const { text, back } = state.mode
+  const type = (typed: string, ago = back): KeyOutcome => ({
+    state: { ...state, mode: { kind: 'command', text: typed, back: ago } },
+  })
+  const recall = (ago: number): KeyOutcome => {
+    const at = Math.min(Math.max(0, ago), state.commands.length)
+    return type(state.commands.at(state.commands.length - at) ?? '', at)
+  }
+  switch (key.name) {
+    case 'escape':
+      return { state: leaveQuestion(state) }
+    case 'enter':
+      return runCommand(leaveQuestion(state), text, target)
+    case 'tab':
+      return type(takeCandidate(text, target))
+    case 'up':
+      return recall(back + 1)
+    case 'down':
+      return recall(back - 1)
+    default:
+      if (key.name === 'backspace' && text === '') return { state: leaveQuestion(state) }
+      return type(edit(text, key))
   }
 }
 
@@ -121,10 +145,11 @@ function typeFilter(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
   }
 }
 
-/** Shows the help or the report: any other key closes it. */
+/** Shows the help, the report or what is wrong: any other key closes it. */
 function readText(state: ScreenState, key: KeyPress, { height }: KeyTarget): KeyOutcome {
   const { mode } = state
-  if (mode.kind !== 'help' && mode.kind !== 'report') return { state }
+  if (mode.kind !== 'help' && mode.kind !== 'troubles' && mode.kind !== 'report') return { state }
+  if (key.text === ':') return { state: askCommand(state) }
   const steps: Readonly<Partial<Record<string, number>>> = {
     up: -1,
     down: 1,

@@ -1,3 +1,4 @@
+import type { StatusSnapshot } from '../../../cache/status/compose-status.js'
 import type { CopyUse } from '../../../model/copy.js'
 import type { PlacedLease } from '../../../model/lease.js'
 import type { ListRows } from '../lists/list-rows.js'
@@ -28,6 +29,8 @@ export interface KeyPress {
 
 /** The items that a key acts on. */
 export interface KeyTarget {
+  /** For the names that commands take. */
+  readonly snapshot: StatusSnapshot | undefined
   readonly rows: ListRows
   /** Number of visible rows of the list. */
   readonly height: number

@@ -1,11 +1,22 @@
 import { parseDuration } from '../../../model/duration.js'
-import { TABS } from '../lists/list-rows.js'
+import type { ListName } from '../lists/list-rows.js'
 import type { ScreenState } from '../screen-state.js'
 import { THEMES } from '../text/theme.js'
-import { enterScope, leaveScope, note, sortByColumn, withFilter } from './change-screen.js'
+import {
+  enterScope,
+  leaveDetail,
+  leaveScope,
+  note,
+  showList,
+  sortByColumn,
+  withFilter,
+} from './change-screen.js'
 import { act } from './copy-keys.js'
 import { endShown } from './end-keys.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
+
+/** How many commands `:` remembers. */
+const MOST_COMMANDS = 50
 
 interface ScreenCommand {
   readonly name: string
@@ -20,8 +31,23 @@ const key =
   (state: ScreenState, _words: string, target: KeyTarget): KeyOutcome =>
     act(state, text, target)
 
+/** The lists, by name. */
+export const LIST_COMMANDS: readonly {
+  readonly name: ListName
+  readonly takes?: string
+  readonly does: string
+}[] = [
+  { name: 'copies', does: 'what lies where, and what keeps it' },
+  { name: 'datasets', does: 'copies by dataset' },
+  { name: 'leases', does: 'who uses which copy' },
+  { name: 'jobs', does: 'leases by job' },
+  { name: 'events', does: 'what happened, newest first' },
+  { name: 'nodes', does: 'how full each node is' },
+  { name: 'shares', does: 'nodes by guaranteed share' },
+]
+
 /** Commands after `:`, besides the names of lists. */
-const SCREEN_COMMANDS: readonly ScreenCommand[] = [
+export const SCREEN_COMMANDS: readonly ScreenCommand[] = [
   {
     name: 'filter',
     takes: 'words',
@@ -29,6 +55,7 @@ const SCREEN_COMMANDS: readonly ScreenCommand[] = [
     run: (state, words) => ({ state: withFilter(state, words) }),
   },
   { name: 'node', takes: 'name', does: 'show only what is on this node', run: chooseNode },
+  { name: 'dataset', takes: 'name', does: 'show only copies of this dataset', run: chooseDataset },
   {
     name: 'all',
     does: 'show everything again',
@@ -57,31 +84,35 @@ const SCREEN_COMMANDS: readonly ScreenCommand[] = [
   { name: 'refresh', does: 'as r', run: key('r') },
   { name: 'theme', takes: 'name', does: 'colours: terminal, dark, light, contrast', run: chooseTheme },
   { name: 'mouse', does: 'leave the mouse to the terminal, or take it back', run: toggleMouse },
+  { name: 'wrong', does: 'as !', run: key('!') },
   { name: 'help', does: 'as ?', run: key('?') },
   { name: 'quit', does: 'as q', run: key('q') },
 ]
 
 /** Runs the command typed after `:`. An unambiguous prefix of a name is enough. */
-export function runCommand(state: ScreenState, text: string, target: KeyTarget): KeyOutcome {
+export function runCommand(before: ScreenState, text: string, target: KeyTarget): KeyOutcome {
   const [word = '', ...rest] = text.trim().split(/\s+/)
-  if (word === '') return { state }
-  const names = [...TABS, ...SCREEN_COMMANDS.map(({ name }) => name)]
+  if (word === '') return { state: before }
+  const state = { ...before, commands: [...before.commands, text.trim()].slice(-MOST_COMMANDS) }
+  const names = [...LIST_COMMANDS, ...SCREEN_COMMANDS].map(({ name }) => name)
   const found = names.includes(word) ? [word] : names.filter((name) => name.startsWith(word))
-  if (found.length !== 1)
-    return fail(
-      state,
-      `:${word} is ${found.length === 0 ? 'none' : 'several'} of ${(found.length === 0 ? names : found).join(', ')}`,
-    )
-  const tab = TABS.find((name) => name === found[0])
-  if (tab) return { state: { ...state, tab } }
+  if (found.length === 0)
+    return fail(state, `unknown command :${word} (? lists the keys, : and Tab the commands)`)
+  if (found.length > 1) return fail(state, `:${word} may be ${found.join(', ')}`)
+  const list = LIST_COMMANDS.find(({ name }) => name === found[0])
+  if (list) return { state: showList(leaveDetail(state), list.name) }
   return SCREEN_COMMANDS.find(({ name }) => name === found[0])!.run(state, rest.join(' '), target)
 }
 
 function chooseNode(state: ScreenState, name: string): KeyOutcome {
   if (name === '') return fail(state, ':node needs the name of a node')
-  return {
-    state: enterScope(state, { node: name, label: name }, state.tab === 'nodes' ? 'copies' : state.tab),
-  }
+  const opens = state.tab === 'nodes' ? 'copies' : state.tab
+  return { state: enterScope(state, { node: name, label: name, opens }) }
+}
+
+function chooseDataset(state: ScreenState, name: string): KeyOutcome {
+  if (name === '') return fail(state, ':dataset needs the name of a dataset')
+  return { state: enterScope(state, { dataset: name, label: name, opens: 'copies' }) }
 }
 
 function showReport(state: ScreenState, text: string): KeyOutcome {
@@ -108,7 +139,7 @@ function toggleMouse(state: ScreenState): KeyOutcome {
 
 function sortBy(state: ScreenState, column: string, { rows }: KeyTarget): KeyOutcome {
   if (column === '') {
-    const { [rows.tab]: _, ...sorts } = state.sorts
+    const { [rows.list]: _, ...sorts } = state.sorts
     return { state: { ...state, sorts } }
   }
   const found = rows.sortable.find((title) => title.toLowerCase().startsWith(column.toLowerCase()))

@@ -46,7 +46,7 @@ export function listDatasetRows({ copies }: StatusSnapshot, { filter, sort }: Li
     60,
   )
   return {
-    tab: 'datasets',
+    list: 'datasets',
     columns: [
       { title: 'DATASET', width: name, minWidth: Math.min(name, 16), grow: 1 },
       { title: 'READY', width: 5, align: 'right' },
@@ -61,7 +61,7 @@ export function listDatasetRows({ copies }: StatusSnapshot, { filter, sort }: Li
     copyIdAt: () => undefined,
     scopeAt: (index) => {
       const dataset = datasets[index]?.dataset
-      return dataset === undefined ? undefined : { dataset, label: dataset }
+      return dataset === undefined ? undefined : { dataset, label: dataset, opens: 'copies' as const }
     },
     drawAt: (index, _widths, { nowMs }) => {
       const { dataset, ready, bytes, leases, lastUsedAtMs, nodes } = datasets[index]!

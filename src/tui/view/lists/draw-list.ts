@@ -1,7 +1,7 @@
 import { layoutColumns, squeezeColumns } from '../text/column-layout.js'
 import { fitLine, type Line, type Span, span } from '../text/styled-line.js'
 import { fitText } from '../text/text-cells.js'
-import type { DrawContext, ListRows } from './list-rows.js'
+import type { Cell, DrawContext, ListRows } from './list-rows.js'
 
 const GAP = 2
 const MARGIN = 2
@@ -61,17 +61,19 @@ export function drawList(rows: ListRows, area: ListArea, context: DrawContext): 
     const line: Span[] = [span(isCursor ? fitText(context.glyphs.cursor, MARGIN) : ' '.repeat(MARGIN))]
     let used = MARGIN
     for (const [at, { index: column, width: cellWidth }] of placed.entries()) {
-      const cell = cells[column] ?? span('')
       const isLast = at === placed.length - 1
-      const text = fitText(cell.text, cellWidth, { align: rows.columns[column]!.align, ellipsis })
-      line.push({ ...cell, text })
+      line.push(...fitCell(cells[column] ?? [], cellWidth, rows.columns[column]!.align))
       used += cellWidth
       if (!isLast) line.push(span(' '.repeat(GAP)))
       if (!isLast) used += GAP
     }
     if (used < width) line.push(span(' '.repeat(width - used)))
-    return isCursor
-      ? line.map((part) => ({ text: part.text, isInverse: true, isBold: part.isBold ?? false }))
-      : line
+    return isCursor ? line.map((part) => ({ ...part, isChosen: true })) : line
+  }
+
+  function fitCell(cell: Cell, width: number, align: 'left' | 'right' | undefined): readonly Span[] {
+    if (Array.isArray(cell)) return fitLine(cell, width)
+    const one = cell as Span
+    return [{ ...one, text: fitText(one.text, width, { align, ellipsis }) }]
   }
 }

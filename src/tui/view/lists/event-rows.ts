@@ -55,16 +55,26 @@ const COLOURS: Readonly<Partial<Record<RecordEventKind, Colour>>> = {
 /** Events, newest first. */
 export function listEventRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found = snapshot.events.filter((event) =>
-    matchesFilter(filter, [event.dataset, event.node, event.kind, event.task, event.reason]),
+    matchesFilter(filter, [
+      event.dataset,
+      event.node,
+      event.kind.replaceAll('-', ' '),
+      event.task,
+      event.reason,
+    ]),
   )
   const events = sortRows(found, sort, SORT_VALUES)
   return {
-    tab: 'events',
+    list: 'events',
     columns: planColumns(snapshot.events),
     sortable: Object.keys(SORT_VALUES),
     keys: events.map((event) => String(event.sequence)),
     total: snapshot.events.length,
     copyIdAt: (index) => events[index]?.copyId ?? undefined,
+    scopeAt: (index) => {
+      const dataset = events[index]?.dataset
+      return dataset === undefined ? undefined : { dataset, label: dataset, opens: 'events' as const }
+    },
     drawAt: (index, _widths, context) => drawEvent(events[index]!, context),
     emptyText: filter === '' ? 'No events yet' : 'No event matches the filter',
   }
@@ -74,7 +84,7 @@ function drawEvent(event: RecordEvent, context: DrawContext): readonly Span[] {
   const color = COLOURS[event.kind]
   return [
     span(formatMoment(event.atMs, context.nowMs, context.utcOffsetMinutes), { isDim: true }),
-    span(event.kind, color ? { color } : {}),
+    span(event.kind.replaceAll('-', ' '), color ? { color } : {}),
     span(event.dataset),
     span(event.node),
     span(

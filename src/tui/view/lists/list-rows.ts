@@ -7,19 +7,24 @@ import type { Span } from '../text/styled-line.js'
 import { cellWidth } from '../text/text-cells.js'
 import type { ListSort } from './sort-rows.js'
 
-/** The lists of the live screen, from left to right. */
-export const TABS = [
-  'copies',
-  'leases',
-  'transfers',
-  'events',
-  'nodes',
-  'waits',
-  'datasets',
-  'shares',
-] as const
-/** A list of the live screen. */
+/** The tabs of the live screen, from left to right. */
+export const TABS = ['copies', 'leases', 'events', 'nodes'] as const
+/** A tab of the live screen. */
 export type Tab = (typeof TABS)[number]
+
+/** The groups into which `g` gathers the rows of a tab; events are in the order of time alone. */
+export const GROUPS = { copies: 'datasets', leases: 'jobs', nodes: 'shares' } as const
+/** A list: a tab's own, or its rows in groups. */
+export type ListName = Tab | (typeof GROUPS)[keyof typeof GROUPS]
+
+/** The tab that shows a list. */
+export function findTabOf(list: ListName): Tab {
+  const grouped = (Object.keys(GROUPS) as (keyof typeof GROUPS)[]).find((tab) => GROUPS[tab] === list)
+  return grouped ?? (list as Tab)
+}
+
+/** A cell of a list: one look, or several side by side, as in a bar. */
+export type Cell = Span | readonly Span[]
 
 /** Inputs for drawing a cell, besides its row. */
 export interface DrawContext {
@@ -39,18 +44,21 @@ export interface ListChoice {
   readonly throughput: Throughput
 }
 
-/** A node, dataset or copy that lists can be restricted to. */
+/** A node, dataset, copy or job that lists can be restricted to. */
 export interface ScopeTarget {
   readonly node?: string
   readonly dataset?: string
   readonly copyId?: string
+  readonly task?: string
+  /** The list that shows it. */
+  readonly opens: ListName
   /** For people. */
   readonly label: string
 }
 
 /** One list of the screen: filtered, sorted, and able to draw any of its rows. Only visible rows are drawn. */
 export interface ListRows {
-  readonly tab: Tab
+  readonly list: ListName
   readonly columns: readonly ColumnSpec[]
   /** Titles of the sortable columns. */
   readonly sortable: readonly string[]
@@ -61,14 +69,14 @@ export interface ListRows {
   readonly total: number
   /** The copy of row `index`; undefined if it has none. */
   readonly copyIdAt: (index: number) => string | undefined
-  /** The scope that Enter opens, for rows about more than one copy. */
+  /** The scope that Enter opens, for rows without a copy. */
   readonly scopeAt?: (index: number) => ScopeTarget | undefined
   /** The copy itself, if rows are copies: avoids searching for it. */
   readonly copyAt?: (index: number) => CopyUse | undefined
   /** The lease of row `index`, if rows are leases. */
   readonly leaseAt?: (index: number) => PlacedLease | undefined
-  /** One span per column, in the order of `columns`. */
-  readonly drawAt: (index: number, widths: readonly number[], context: DrawContext) => readonly Span[]
+  /** One cell per column, in the order of `columns`. */
+  readonly drawAt: (index: number, widths: readonly number[], context: DrawContext) => readonly Cell[]
   readonly emptyText: string
 }
 
@@ -82,12 +90,12 @@ export function widthOf(texts: Iterable<string>, least: number, most: number): n
   return widest
 }
 
-/** Whether any of the texts contains every word of the filter, ignoring case. */
+/** Whether the texts contain every word of the filter and none of its `-words`, ignoring case. */
 export function matchesFilter(filter: string, texts: readonly (string | null)[]): boolean {
   if (filter === '') return true
   const all = texts.join('\u0000').toLowerCase()
   return filter
     .toLowerCase()
     .split(/\s+/)
-    .every((word) => all.includes(word))
+    .every((word) => (/^-./.test(word) ? !all.includes(word.slice(1)) : all.includes(word)))
 }

@@ -1,9 +1,16 @@
 import type { NodeStatus, StatusSnapshot } from '../../../cache/status/compose-status.js'
 import { formatByteSize } from '../../../model/byte-size.js'
 import { formatShare } from '../text/format-cells.js'
-import { drawBar } from '../text/glyphs.js'
-import { type Span, span } from '../text/styled-line.js'
-import { type DrawContext, type ListChoice, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { splitBar } from '../text/glyphs.js'
+import { span } from '../text/styled-line.js'
+import {
+  type Cell,
+  type DrawContext,
+  type ListChoice,
+  type ListRows,
+  matchesFilter,
+  widthOf,
+} from './list-rows.js'
 import { type SortValues, sortRows } from './sort-rows.js'
 
 /** A share of one node. */
@@ -32,7 +39,7 @@ export function listShareRows(snapshot: StatusSnapshot, { filter, sort }: ListCh
     24,
   )
   return {
-    tab: 'shares',
+    list: 'shares',
     columns: [
       { title: 'SHARE', width: name, minWidth: Math.min(name, 12) },
       { title: 'NODE', width: node, minWidth: Math.min(node, 8) },
@@ -47,7 +54,7 @@ export function listShareRows(snapshot: StatusSnapshot, { filter, sort }: ListCh
     copyIdAt: () => undefined,
     scopeAt: (index) => {
       const share = shares[index]
-      return share && { node: share.node, label: share.node }
+      return share && { node: share.node, label: share.node, opens: 'copies' as const }
     },
     drawAt: (index, widths, context) => drawShare(shares[index]!, widths[2] ?? TEXT_CELLS, context),
     emptyText:
@@ -59,17 +66,19 @@ function nameOf({ party }: Pick<NodeShare, 'party'>): string {
   return party ?? '(no share)'
 }
 
-function drawShare(share: NodeShare, width: number, { glyphs }: DrawContext): readonly Span[] {
+function drawShare(share: NodeShare, width: number, { glyphs }: DrawContext): readonly Cell[] {
   const { guaranteedBytes, usedBytes, borrowedBytes, percent } = share
   const isSure = guaranteedBytes > 0
   const text = isSure ? formatShare(usedBytes, guaranteedBytes) : formatByteSize(usedBytes)
   const barWidth = Math.min(32, width - Math.max(TEXT_CELLS, text.length) - 1)
-  const color = borrowedBytes > 0 ? ('yellow' as const) : ('green' as const)
-  const bar = barWidth < 3 || !isSure ? '' : `${drawBar(usedBytes / guaranteedBytes, barWidth, glyphs)} `
+  const color = borrowedBytes > 0 ? ('yellow' as const) : ('blue' as const)
+  const { filled, empty } = splitBar(isSure ? usedBytes / guaranteedBytes : 0, Math.max(0, barWidth), glyphs)
   return [
     span(nameOf(share), share.party === null ? { isDim: true } : {}),
     span(share.node),
-    span(`${bar}${text}`, { color }),
+    barWidth < 3 || !isSure
+      ? span(text)
+      : [span(filled, { color }), span(glyphs.empty.repeat(empty), { isDim: true }), span(` ${text}`)],
     span(`${percent}%`),
     borrowedBytes === 0 ? span('-', { isDim: true }) : span(formatByteSize(borrowedBytes), { color }),
     span(share.usedDatasets.toLocaleString('en-US')),

@@ -31,9 +31,10 @@ function show(state: ScreenState, columns: number, rows: number) {
 
 function react(state: ScreenState, report: MouseReport, columns = 120, rows = 24) {
   const { input } = show(state, columns, rows)
-  const height = planScreen(STATUS, state, input.size).listHeight
+  const height = planScreen(state, input.size).listHeight
   const view = { snapshot: STATUS, state, rows: input.rows }
   return handleMouse(state, report, {
+    snapshot: STATUS,
     rows: input.rows,
     height,
     copy: findShownCopy(view, height),
@@ -80,9 +81,9 @@ for (const [columns, rows] of [
   [200, 60],
 ] as const) {
   test(`a click on a row chooses it, another looks inside, at ${columns}x${rows}`, () => {
-    const chosen = clickOn('dataset-0003', FIRST_SCREEN, columns, rows)
-    assert.equal(chosen.positions.copies.key, 'copy-2')
-    assert.equal(clickOn('dataset-0003', chosen, columns, rows).detailCopyId, 'copy-2')
+    const chosen = clickOn('dataset-0007', FIRST_SCREEN, columns, rows)
+    assert.equal(chosen.positions.copies.key, 'copy-6')
+    assert.equal(clickOn('dataset-0007', chosen, columns, rows).detailCopyId, 'copy-6')
   })
 
   test(`every row of the list is found where it is drawn, at ${columns}x${rows}`, () => {
@@ -100,22 +101,25 @@ for (const [columns, rows] of [
 }
 
 test('a click on a heading sorts by it, another the other way round', () => {
-  const once = clickOn('SIZE  KEPT', FIRST_SCREEN)
+  const once = clickOn('SIZE  USED', FIRST_SCREEN)
   assert.deepEqual(once.sorts.copies, { column: 'SIZE', isReversed: false })
-  assert.deepEqual(clickOn('SIZE  KEPT', once).sorts.copies, { column: 'SIZE', isReversed: true })
+  assert.deepEqual(clickOn('SIZE  USED', once).sorts.copies, { column: 'SIZE', isReversed: true })
 })
 
 test('every column of every list can be sorted by', () => {
   for (const tab of TABS) {
-    const { columns, sortable } = selectRows(STATUS, { ...FIRST_SCREEN, tab }, NO_THROUGHPUT)
-    for (const { title } of columns) assert.ok(sortable.includes(title), `${title} of ${tab}`)
+    for (const isGrouped of [false, true]) {
+      const state = { ...FIRST_SCREEN, tab, grouped: { [tab]: isGrouped } }
+      const { columns, sortable, list } = selectRows(STATUS, state, NO_THROUGHPUT)
+      for (const { title } of columns) assert.ok(sortable.includes(title), `${title} of ${list}`)
+    }
   }
 })
 
-test('a click on the name of a list shows it, one on a node above the list goes into it', () => {
-  assert.equal(clickOn('5 Nodes').tab, 'nodes')
+test('a click on the name of a tab shows it, one on the first line what is wrong', () => {
+  assert.equal(clickOn('4 nodes').tab, 'nodes')
   assert.equal(clickOn('2', FIRST_SCREEN, 40, 10).tab, 'leases')
-  assert.equal(clickOn('gpu-02').scope?.node, 'gpu-02')
+  assert.equal(clickOn('1 refused').mode.kind, 'troubles')
 })
 
 test('the wheel moves the cursor, and scrolls the details', () => {
@@ -135,6 +139,6 @@ test('a question is neither answered nor refused by the mouse', () => {
     ...FIRST_SCREEN,
     mode: { kind: 'confirm', question: 'Sure?', action, refusal: 'no' },
   }
-  assert.equal(clickOn('dataset-0003', asked), asked)
+  assert.equal(clickOn('dataset-0007', asked), asked)
   assert.equal(react(asked, { kind: 'wheel', direction: 'up' }), asked)
 })

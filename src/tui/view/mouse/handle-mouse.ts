@@ -1,4 +1,4 @@
-import { enterScope, leaveDetail, moveCursor, sortByColumn } from '../keys/change-screen.js'
+import { leaveDetail, moveCursor, sortByColumn } from '../keys/change-screen.js'
 import { handleKey } from '../keys/handle-key.js'
 import type { KeyOutcome, KeyTarget } from '../keys/key-press.js'
 import { placeList } from '../lists/list-position.js'
@@ -9,7 +9,7 @@ import type { MouseReport } from './mouse-report.js'
 /** Rows per notch of the wheel. */
 const WHEEL_ROWS = 3
 /** Modes that scroll. Only keys answer questions: a slip of the hand must not. */
-const SCROLLED = ['browse', 'filter', 'detail', 'help', 'report']
+const SCROLLED = ['browse', 'filter', 'detail', 'help', 'report', 'troubles']
 
 /** Applies a mouse event to the screen; `spot` is the item under it. */
 export function handleMouse(
@@ -37,13 +37,13 @@ function click(state: ScreenState, target: KeyTarget & { readonly spot: Spot }):
     case 'heading':
       return rows.sortable.includes(spot.title) ? { state: sortByColumn(state, spot.title, rows) } : { state }
     case 'row': {
-      const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height })
+      const { index } = placeList(state.positions[rows.list], { keys: rows.keys, height })
       const isUnderCursor = spot.index === index && state.mode.kind === 'browse'
       if (isUnderCursor) return handleKey(state, { name: 'enter', text: '' }, target)
       return { state: moveCursor(leaveDetail(state), spot.index - index, target) }
     }
-    case 'node':
-      return { state: enterScope(state, { node: spot.node, label: spot.node }, 'copies') }
+    case 'trouble':
+      return { state: { ...state, mode: { kind: 'troubles', scroll: 0 } } }
     case 'nothing':
       return { state }
   }

@@ -5,7 +5,7 @@ import { NOW_MS } from '../../../testing/example-copies.js'
 import { exampleStatus } from '../../../testing/example-status.js'
 import { layoutColumns } from './column-layout.js'
 import { formatMoment, formatPercent, formatShare, formatSpan } from './format-cells.js'
-import { drawBar, UNICODE_GLYPHS } from './glyphs.js'
+import { ASCII_GLYPHS, drawBar, UNICODE_GLYPHS } from './glyphs.js'
 import { cellWidth, fitText, wrapText } from './text-cells.js'
 
 const GIB = 1024 ** 3
@@ -62,12 +62,19 @@ test('a moment of today has its seconds, an older one its date', () => {
   assert.equal(formatMoment(noon - 86_400_000, noon, 0), '11-20 12:00')
 })
 
-test('a bar is empty only at 0 and full only at 1', () => {
-  assert.equal(drawBar(0, 4, UNICODE_GLYPHS), '░░░░')
-  assert.equal(drawBar(0.01, 4, UNICODE_GLYPHS), '█░░░')
-  assert.equal(drawBar(0.99, 4, UNICODE_GLYPHS), '███░')
-  assert.equal(drawBar(1.5, 4, UNICODE_GLYPHS), '████')
-})
+for (const [ratio, drawn, ascii] of [
+  [0, '░░░░', '....'],
+  [0.001, '▏░░░', '#...'],
+  [0.4, '█▋░░', '##..'],
+  [0.5, '██░░', '##..'],
+  [0.999, '███▉', '###.'],
+  [1.5, '████', '####'],
+] as const) {
+  test(`a bar of ${ratio} is drawn in eighths, in whole cells of ASCII, and full only at 1`, () => {
+    assert.equal(drawBar(ratio, 4, UNICODE_GLYPHS), drawn)
+    assert.equal(drawBar(ratio, 4, ASCII_GLYPHS), ascii)
+  })
+}
 
 const SPECS = [
   { title: 'NAME', width: 20, minWidth: 10, grow: 1 },

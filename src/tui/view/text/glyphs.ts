@@ -1,46 +1,64 @@
+/** The meaning of a sign before a state, besides its colour. */
+export type Sign = 'staging' | 'used' | 'locked' | 'idle' | 'wrong' | 'left'
+
 /** Characters for drawings. */
 export interface Glyphs {
   readonly full: string
+  /** Parts of a full cell, the smallest first; empty: only whole cells are drawn. */
+  readonly parts: string
   /** Disk space used by others than dsc. */
   readonly others: string
   readonly empty: string
   readonly cursor: string
   readonly rule: string
   readonly side: string
+  /** Of a frame: upper left and right, lower left and right. */
+  readonly corners: readonly [string, string, string, string]
   readonly dot: string
   readonly ellipsis: string
-  /** Heights of a small curve, the lowest first. */
-  readonly heights: string
+  /** Whether curves can be drawn in dots of braille; else only their last number is shown. */
+  readonly hasBraille: boolean
   /** Between a node and the nodes that send to it. */
   readonly from: string
+  /** Between the parts of a trail. */
+  readonly into: string
+  readonly signs: Readonly<Record<Sign, string>>
 }
 
 /** The signs of a terminal that shows UTF-8. */
 export const UNICODE_GLYPHS: Glyphs = {
   full: '█',
+  parts: '▏▎▍▌▋▊▉',
   others: '▒',
   empty: '░',
   cursor: '▶',
   rule: '─',
   side: '│',
+  corners: ['╭', '╮', '╰', '╯'],
   dot: '·',
   ellipsis: '…',
-  heights: '▁▂▃▄▅▆▇█',
+  hasBraille: true,
   from: '←',
+  into: '›',
+  signs: { staging: '◐', used: '●', locked: '■', idle: '○', wrong: '✖', left: '◌' },
 }
 
 /** For terminals whose locale is not UTF-8. */
 export const ASCII_GLYPHS: Glyphs = {
   full: '#',
+  parts: '',
   others: ':',
   empty: '.',
   cursor: '>',
   rule: '-',
   side: '|',
+  corners: ['+', '+', '+', '+'],
   dot: '-',
   ellipsis: '~',
-  heights: '_.-=+*#@',
+  hasBraille: false,
   from: '<-',
+  into: '>',
+  signs: { staging: '~', used: '*', locked: '=', idle: 'o', wrong: '!', left: '?' },
 }
 
 /** Chooses by the locale, in the C library's order: LC_ALL, LC_CTYPE, LANG. */
@@ -49,38 +67,23 @@ export function chooseGlyphs(environment: Readonly<Record<string, string | undef
   return /utf-?8/i.test(locale) ? UNICODE_GLYPHS : ASCII_GLYPHS
 }
 
-/** A bar of `width` cells, filled by `ratio` (0 to 1, above is full); anything above 0 fills a cell. */
+/** A bar of `width` cells, filled by `ratio` (0 to 1, above is full), in eighths of a cell where the terminal can. */
 export function drawBar(ratio: number, width: number, glyphs: Glyphs): string {
-  const filled = countCells(ratio, width)
-  return glyphs.full.repeat(filled) + glyphs.empty.repeat(width - filled)
+  const { filled, empty } = splitBar(ratio, width, glyphs)
+  return filled + glyphs.empty.repeat(empty)
 }
 
-/** A bar of two parts of one whole: `own`, then `others` (0 to 1 each); the rest is empty. */
-export function drawSharedBar(
-  { own, others }: { readonly own: number; readonly others: number },
+/** The filled text of a bar, and the cells that stay empty. Anything above 0 shows; only 1 or more fills the last eighth. */
+export function splitBar(
+  ratio: number,
   width: number,
-  glyphs: Glyphs,
-): string {
-  const taken = countCells(own + others, width)
-  const filled = Math.min(countCells(own, width), taken - (others > 0 && taken > 1 ? 1 : 0))
-  return (
-    glyphs.full.repeat(filled) + glyphs.others.repeat(taken - filled) + glyphs.empty.repeat(width - taken)
-  )
-}
-
-/** The last rates as a curve of `width` cells; the maximum gets the highest glyph, and only zero gets the lowest. */
-export function drawSpark(rates: readonly number[], width: number, { heights }: Glyphs): string {
-  const shown = rates.slice(-width)
-  const most = Math.max(1, ...shown)
-  const steps = [...heights]
-  return shown
-    .map((rate) => steps[rate <= 0 ? 0 : Math.max(1, Math.round((rate / most) * (steps.length - 1)))])
-    .join('')
-    .padStart(width)
-}
-
-/** Full means full: 99 % leaves a cell empty, 1 % fills one. */
-function countCells(ratio: number, width: number): number {
-  if (ratio >= 1) return width
-  return ratio > 0 ? Math.min(Math.max(1, Math.round(ratio * width)), Math.max(1, width - 1)) : 0
+  { full, parts }: Glyphs,
+): { readonly filled: string; readonly empty: number } {
+  const steps = parts.length + 1
+  const most = width * steps
+  const exact = Math.round(ratio * most)
+  const taken = ratio >= 1 ? most : ratio > 0 ? Math.min(Math.max(1, exact), Math.max(1, most - 1)) : 0
+  const part = taken % steps
+  const filled = full.repeat(Math.floor(taken / steps)) + (part > 0 ? parts[part - 1]! : '')
+  return { filled, empty: width - filled.length }
 }

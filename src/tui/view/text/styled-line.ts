@@ -10,6 +10,8 @@ export interface Span {
   readonly isBold?: boolean
   readonly isDim?: boolean
   readonly isInverse?: boolean
+  /** On the row under the cursor: only the ground changes, the colour stays. */
+  readonly isChosen?: boolean
 }
 
 /** One row of the screen. */
@@ -48,7 +50,8 @@ function hasSameLook(a: Span, b: Span): boolean {
     a.color === b.color &&
     (a.isBold ?? false) === (b.isBold ?? false) &&
     (a.isDim ?? false) === (b.isDim ?? false) &&
-    (a.isInverse ?? false) === (b.isInverse ?? false)
+    (a.isInverse ?? false) === (b.isInverse ?? false) &&
+    (a.isChosen ?? false) === (b.isChosen ?? false)
   )
 }
 

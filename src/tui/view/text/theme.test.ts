@@ -33,9 +33,11 @@ test('black on white has the ratio of WCAG', () => assert.equal(findContrast(16,
 for (const [name, theme] of Object.entries<Theme>(PAINTED_THEMES)) {
   const needed = NEEDED[name as keyof typeof NEEDED]
   for (const [role, ink] of Object.entries({ text: theme.text, dim: theme.dim, ...theme.colours }))
-    test(`${role} of the theme ${name} has a contrast of ${needed} at least`, () => {
-      const ratio = findContrast(ink, theme.background)
-      assert.ok(ratio >= needed, `${ratio.toFixed(2)}`)
+    test(`${role} of the theme ${name} has a contrast of ${needed} at least, under the cursor too`, () => {
+      for (const ground of [theme.background, theme.chosen]) {
+        const ratio = findContrast(ink, ground)
+        assert.ok(ratio >= needed, `${ratio.toFixed(2)} on ${ground}`)
+      }
     })
 }
 
@@ -49,6 +51,13 @@ test('a painted theme dims by a colour of its own, the terminal by its attribute
     color: 'ansi256(240)',
     backgroundColor: 'ansi256(231)',
   })
+})
+
+test('the row under the cursor keeps the colour of its state', () => {
+  const span = { text: 'x', color: 'green', isChosen: true } as const
+  assert.deepEqual(lookOf(span, 'terminal'), { bold: false, inverse: true, dimColor: false, color: 'green' })
+  assert.equal(lookOf(span, 'dark').color, lookOf({ ...span, isChosen: false }, 'dark').color)
+  assert.equal(lookOf(span, 'dark').backgroundColor, 'ansi256(236)')
 })
 
 test('without colours a span keeps what is no colour', () => {

@@ -11,6 +11,8 @@ export type ThemeName = (typeof THEMES)[number]
  */
 export interface Theme {
   readonly background: number
+  /** The ground of the row under the cursor. */
+  readonly chosen: number
   readonly text: number
   /** For less important text. */
   readonly dim: number
@@ -21,18 +23,21 @@ export interface Theme {
 export const PAINTED_THEMES: Readonly<Record<Exclude<ThemeName, 'terminal'>, Theme>> = {
   dark: {
     background: 234,
+    chosen: 236,
     text: 252,
     dim: 247,
     colours: { green: 114, yellow: 221, red: 210, cyan: 80, blue: 111, magenta: 176 },
   },
   light: {
     background: 231,
+    chosen: 254,
     text: 235,
     dim: 240,
     colours: { green: 22, yellow: 94, red: 124, cyan: 24, blue: 19, magenta: 90 },
   },
   contrast: {
     background: 16,
+    chosen: 234,
     text: 231,
     dim: 252,
     colours: { green: 46, yellow: 226, red: 217, cyan: 51, blue: 117, magenta: 213 },
@@ -48,14 +53,26 @@ interface Look {
   readonly backgroundColor?: string
 }
 
-/** The look of a span in a theme; without a theme there are no colours, only bold, dim and inverse. */
-export function lookOf({ color, isBold, isDim, isInverse }: Span, theme: ThemeName | undefined): Look {
-  const plain = { bold: isBold ?? false, inverse: isInverse ?? false }
-  if (theme === undefined || theme === 'terminal')
-    return { ...plain, dimColor: isDim ?? false, ...(theme && color ? { color } : {}) }
-  const { background, text, dim, colours } = PAINTED_THEMES[theme]
+/**
+ * The look of a span in a theme; without a theme there are no colours, only bold, dim and inverse. The grounds of a
+ * terminal's own colours are unknown, so it shows the row under the cursor inverse, in the colour of each state.
+ */
+export function lookOf(part: Span, theme: ThemeName | undefined): Look {
+  const { color, isBold = false, isDim = false, isInverse = false, isChosen = false } = part
+  if (theme === undefined || theme === 'terminal') {
+    const inverse = isInverse || isChosen
+    return { bold: isBold, inverse, dimColor: isDim && !isChosen, ...(theme && color ? { color } : {}) }
+  }
+  const { background, chosen, text, dim, colours } = PAINTED_THEMES[theme]
   const ink = color ? colours[color] : isDim ? dim : text
-  return { ...plain, dimColor: false, color: `ansi256(${ink})`, backgroundColor: `ansi256(${background})` }
+  const ground = isChosen ? chosen : background
+  return {
+    bold: isBold,
+    inverse: isInverse,
+    dimColor: false,
+    color: `ansi256(${ink})`,
+    backgroundColor: `ansi256(${ground})`,
+  }
 }
 
 /** The theme for a terminal that reports its background brightness (`COLORFGBG=0;15`); else its own colours. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exampleStatus } from '../../testing/example-status.js'
-import { findTrouble } from './find-trouble.js'
+import { describeTroubles, listTroubles } from './list-troubles.js'
 
 const status = exampleStatus(3)
 const refusal = status.waits.find(({ kind }) => kind === 'room')!
@@ -27,14 +27,33 @@ for (const { name, waits, usage, says } of [
     name: 'a disk that others filled',
     waits: [],
     usage: short,
-    says: /^disk short: gpu-01 has 1 KiB free of minFree 4 KiB$/,
+    says: /^1 disk short: gpu-01 has 1 KiB free of minFree 4 KiB$/,
   },
   { name: 'nothing of a full cache', waits: [], usage: full, says: undefined },
   { name: 'nothing of a job that waits for its download', waits: [waiting], usage: full, says: undefined },
 ]) {
   test(`what is wrong says ${name}`, () => {
-    const trouble = findTrouble({ waits, nodes: [{ ...node!, usage }] })
+    const trouble = describeTroubles(
+      listTroubles({ waits, nodes: [{ ...node!, usage }], events: [], copies: status.copies }),
+    )
     if (says === undefined) assert.equal(trouble, undefined)
     else assert.match(trouble ?? '', says)
   })
 }
+
+test('a copy that was found damaged is wrong until it is repaired or gone', () => {
+  const [copy] = status.copies
+  const { copyId, dataset, node: place } = copy!
+  const event = { ...status.events[0]!, copyId, dataset, node: place }
+  const damaged = { ...event, kind: 'damaged', reason: '2 of 9 files' } as const
+  const repaired = { ...event, kind: 'repaired' } as const
+  const told = (events: typeof status.events, copies = status.copies) =>
+    listTroubles({ waits: [], nodes: [], events, copies })
+  assert.deepEqual(
+    told([damaged]).map(({ text, command }) => [text, command]),
+    [[`${dataset} on ${place} (2 of 9 files)`, `dsc verify ${dataset} --repair`]],
+  )
+  assert.deepEqual(told([repaired, damaged]), [], 'events are newest first')
+  assert.equal(told([damaged, repaired]).length, 1)
+  assert.deepEqual(told([damaged], []), [])
+})

@@ -1,0 +1,73 @@
+import type { CopyUse } from '../../model/copy.js'
+import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
+import type { TransferStatus } from './compose-status.js'
+
+/** The last 24 hours at equal steps, oldest first. */
+export interface DayHistory {
+  /** Mean bytes per second that nodes received in each step. */
+  readonly receivedBytesPerSecond: readonly number[]
+  /** Bytes on disk of ready copies at the end of each step. */
+  readonly spaceBytes: readonly number[]
+}
+
+/** The kinds of events that `traceDay` needs. */
+export const DAY_EVENTS: readonly RecordEventKind[] = ['staging-started', 'staged', 'evicted']
+
+/** 24 hours, in ms. */
+export const DAY_MS = 86_400_000
+const STEPS = 288
+const STEP_MS = DAY_MS / STEPS
+
+/**
+ * Reconstructs the day before `nowMs` from the record's events of the kinds `DAY_EVENTS` in it, in any order. A download
+ * counts evenly from its start to its end, because the record has only its total. Copies that other ways removed
+ * (`forgotten`) left no size behind, and are missing from the space.
+ */
+export function traceDay(
+  events: readonly RecordEvent[],
+  present: { readonly copies: readonly CopyUse[]; readonly transfers: readonly TransferStatus[] },
+  nowMs: number,
+): DayHistory {
+  const fromMs = nowMs - DAY_MS
+  const received = new Array<number>(STEPS).fill(0)
+  const changes = new Array<number>(STEPS + 1).fill(0)
+  const stepOf = (atMs: number) => Math.min(STEPS - 1, Math.max(0, Math.floor((atMs - fromMs) / STEP_MS)))
+  const receive = (bytes: number, sinceMs: number, untilMs: number) => {
+    const [first, last] = [stepOf(sinceMs), stepOf(untilMs)]
+    const lastingMs = Math.max(1, untilMs - sinceMs)
+    for (let step = first; step <= last; step += 1) {
+      const beginMs = Math.max(sinceMs, fromMs + step * STEP_MS)
+      const endMs = Math.min(untilMs, fromMs + (step + 1) * STEP_MS)
+      const share = first === last ? 1 : Math.max(0, endMs - beginMs) / lastingMs
+      received[step]! += (bytes * share * 1000) / STEP_MS
+    }
+  }
+  const keep = (bytes: number, sinceMs: number, untilMs = Number.POSITIVE_INFINITY) => {
+    changes[sinceMs <= fromMs ? 0 : stepOf(sinceMs)]! += bytes
+    if (untilMs <= nowMs) changes[stepOf(untilMs)]! -= bytes
+  }
+
+  const startedAtMs = new Map<string, number>()
+  const stagedAtMs = new Map<string, number>()
+  for (const { kind, copyId, atMs } of events) {
+    if (kind === 'staging-started' && copyId !== null) startedAtMs.set(copyId, atMs)
+    if (kind === 'staged' && copyId !== null) stagedAtMs.set(copyId, atMs)
+  }
+  const sinceOf = new Map(present.copies.map(({ copyId, createdAtMs }) => [copyId, createdAtMs]))
+  for (const { kind, copyId, atMs, detail } of events) {
+    if (copyId === null) continue
+    if (kind === 'staged')
+      receive(Number(detail.fetchedBytes ?? 0), startedAtMs.get(copyId) ?? sinceOf.get(copyId) ?? atMs, atMs)
+    if (kind === 'evicted') keep(Number(detail.chargedBytes ?? 0), stagedAtMs.get(copyId) ?? fromMs, atMs)
+  }
+  for (const { writtenBytes, startedAtMs: sinceMs } of present.transfers)
+    receive(writtenBytes, sinceMs, nowMs)
+  for (const { state, chargedBytes, readyAtMs, createdAtMs } of present.copies)
+    if (state === 'ready') keep(chargedBytes, readyAtMs ?? createdAtMs)
+
+  let spaceBytes = 0
+  return {
+    receivedBytesPerSecond: received,
+    spaceBytes: changes.slice(0, STEPS).map((change) => (spaceBytes += change)),
+  }
+}
