@@ -104,21 +104,40 @@ if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null; then
   inside userdel dsc
   rm -rf "$root/usr/bin/dsc" "$root/usr/lib/dsc" "$root/cache"
 
-  say "the deb: in, upgraded, out"
+  say "the deb: in, set up twice, upgraded, out"
   cp "$packages/dsc_${version}_"*.deb "$root/dsc.deb"
-  inside dpkg --install /dsc.deb >/dev/null
-  mount -t proc proc "$root/proc" # the package's cache is shared by a group, and dsc wants /proc for that
+  inside dpkg --install /dsc.deb >"$work/installed"
+  grep -q 'sudo dsc setup' "$work/installed"
+  mount -t proc proc "$root/proc" # by it the program knows where it is installed
   inside sh /tour.sh
   umount "$root/proc"
-  inside sh -c 'getent passwd dsc && test -w /var/lib/dsc/cache && test -e /usr/lib/systemd/system/dsc-agent.service' >/dev/null
+  inside test -e /usr/lib/systemd/system/dsc-agent.service -a -e /usr/share/man/man1/dsc-prepare.1.gz
   [ ! -e "$root/root/.cache/dsc-program" ] # it is there already, for every user
+  mkdir "$root/srv/flowers" && echo rose >"$root/srv/flowers/a.txt"
+  # In namespaces of its own, so that no service outlives it.
+  cat >"$work/set-up.sh" <<'SETUP'
+set -eu
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+ip link set lo up
+inside() { chroot "$root" env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root "$@"; }
+inside dsc setup --yes --cache-root /nvme/dsc --dataset flowers=/srv/flowers >"$work/first"
+inside sh -c "$(sed -n 's/^  install/install/p' "$work/first")" >"$work/service" 2>&1 & # what a supervisor would run
+for _ in $(seq 100); do [ -S "$root/run/dsc/dsc.sock" ] && break || sleep 0.1; done
+inside dsc setup --yes --cache-root /nvme/dsc --dataset flowers=/srv/flowers >"$work/second"
+grep -q '^nothing to change' "$work/second" && grep -q '^flowers: 1 file' "$work/second"
+[ "$(inside su ada -c 'cd && cat "$(dsc prepare flowers --task ada)/a.txt"')" = rose ]
+SETUP
+  inside useradd --create-home --shell /bin/sh ada
+  root="$root" work="$work" unshare --mount --net --pid --fork --kill-child sh "$work/set-up.sh"
   echo '# ours' >>"$root/etc/dsc/dsc.yaml"
   inside dpkg --install /dsc.deb >/dev/null
   grep -q '# ours' "$root/etc/dsc/dsc.yaml"
   inside dpkg --remove dsc >/dev/null
   [ ! -e "$root/usr/bin/dsc" ] && [ ! -e "$root/usr/lib/dsc" ] && [ -e "$root/etc/dsc/dsc.yaml" ]
   inside dpkg --purge dsc >/dev/null
-  [ ! -e "$root/etc/dsc/dsc.yaml" ]
+  [ ! -e "$root/etc/dsc" ] && [ -e "$root/nvme/dsc/copies/flowers" ] && [ -e "$root/var/lib/dsc/cache" ]
 else
   say "not tried: a bare Debian, which needs root and debootstrap"
 fi
