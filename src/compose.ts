@@ -182,7 +182,7 @@ async function openCache(
 ): Promise<Cache> {
   const { root, policy } = config.cache
   const { openCacheRoot } = await import('./cache/open-cache-root.js')
-  const { requireOwnRecord } = await import('./cache/own-record.js')
+  const { closeRecord, requireOwnRecord } = await import('./cache/own-record.js')
   const { requireFreeNode, requireOwnNode } = await import('./cache/claim-node.js')
   const { node } = config
   const machine = readMachine()
@@ -198,6 +198,7 @@ async function openCache(
   })
   const isKnown = async () => (await record.listNodes()).some(({ identity }) => identity?.cacheId === cacheId)
   await requireOwnRecord({ root, location: config.record, isKnown })
+  if (config.datasets.some(({ readers }) => readers)) closeRecord(config.record)
   const identity = { cacheId, machine }
   await requireOwnNode(record, { node, cacheRoot: root, identity })
   const { concurrency, stallTimeoutMs, maxRequests, bandwidthBytesPerSecond } = config.stage
@@ -207,6 +208,7 @@ async function openCache(
     root,
     identity,
     policy,
+    declared: config.datasets,
     nowMs: () => record.nowMs(),
     openSource,
     findKept,

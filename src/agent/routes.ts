@@ -74,6 +74,7 @@ function stateRoutes({ cache, metrics, refreshMetrics, isReported }: Served): re
       name: 'metrics',
       methods: READ,
       path: /^\/metrics$/,
+      isForUsers: true,
       answer: async ({ response }) => {
         await Promise.race([refreshMetrics(), sleep(METRICS_PATIENCE_MS, undefined, { ref: false })])
         response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(metrics.format())

@@ -1,20 +1,22 @@
 import type { Cache } from '../cache/cache.js'
 import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
+import { guardCopies } from '../cache/guard-copy.js'
 import { makeHeld } from '../cache/held-cache.js'
 import { keepClean } from '../cache/upkeep/keep-clean.js'
 import { type Closers, openOrClose } from '../failure/closers.js'
 import { DscError, isDscError } from '../failure/dsc-error.js'
-import type { Dataset } from '../model/dataset.js'
 import type { HostPort } from '../model/host-port.js'
 import type { PlacedLease } from '../model/lease.js'
 import type { HeldFolder } from '../platform/held-folder.js'
 import { loadReadPeer, type ReadPeer } from '../platform/peer-credentials.js'
+import type { RightRules } from '../policy/rights.js'
 import { ArrivingObjects } from './copies/arriving-objects.js'
 import { openLocalCopies } from './copies/local-copies.js'
 import type { Csi, CsiSettings } from './csi/open-csi.js'
 import { openDoor } from './door/door-server.js'
+import { GuardedDatasets } from './door/guarded-datasets.js'
 import { UndeclaredBytes } from './door/undeclared-bytes.js'
-import type { GatewayOptions } from './gateway/gateway.js'
+import type { GatewayOptions } from './gateway/gateway-options.js'
 import { GatewayThreads } from './gateway/gateway-threads.js'
 import { AgentMetrics } from './metrics/agent-metrics.js'
 import { createMetrics, type Metrics } from './metrics/metrics.js'
@@ -43,14 +45,13 @@ export interface Agent {
 /** The gateway's settings that the user chooses; the agent knows the rest. */
 export type GatewaySettings = Pick<
   GatewayOptions,
-  'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'users'
+  'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'users' | 'rules'
 >
 
-/** The door's settings, and the datasets of dsc.yaml. */
+/** The door's settings. */
 export interface DoorSettings {
   readonly path: string
-  readonly admins: readonly string[]
-  readonly declared: readonly Dataset[]
+  readonly rules: RightRules
   readonly undeclaredBytesPerUser: number
   /** How long events are kept, in ms. */
   readonly historyMs: number
@@ -89,6 +90,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   requireProtection(options.listen, options.tokens)
   return openOrClose(async (closers) => {
     const { cache, listen, tls, note } = options
+    await guardCopies(cache, note) // before anybody is let in
     const metrics = createMetrics()
     const build = { version: options.version, node_version: process.versions.node, node: cache.node }
     metrics.set('dsc_build_info', build, 1)
@@ -143,6 +145,7 @@ async function openServer(
   const server = await startAgentServer({
     listen,
     tokens: tokens?.accepted,
+    users: findUsers(options),
     tls,
     metrics,
     node: cache.node,
@@ -161,6 +164,13 @@ async function openServer(
   })
   closers.add(() => server.stop(GRACE_MS))
   return { server, agentMetrics }
+}
+
+/** The rights of this machine's users without a token, where a door or readers of a dataset limit them. */
+function findUsers({ door, cache }: AgentOptions): Parameters<typeof startAgentServer>[0]['users'] {
+  const hasReaders = cache.declared?.some(({ readers }) => readers !== undefined) === true
+  if (door === undefined && !hasReaders) return undefined
+  return { all: new Set([0, process.geteuid?.() ?? 0]), others: hasReaders ? 'nothing' : 'page' }
 }
 
 async function openWatch(
@@ -212,8 +222,8 @@ async function openDoorOf(
   const { cache, note, version, door } = options
   if (door === undefined) return
   try {
-    const rules = { ownerUid: process.geteuid?.() ?? 0, admins: door.admins }
-    const { path, declared } = door
+    const { path, rules } = door
+    const guarded = new GuardedDatasets(cache)
     const undeclared = new UndeclaredBytes(door.undeclaredBytesPerUser)
     const readPeer = requireReadPeer()
     const opened = await openDoor({
@@ -222,8 +232,8 @@ async function openDoorOf(
       note,
       version,
       path,
-      declared,
       undeclared,
+      guarded,
       rules,
       readPeer,
     })

@@ -21,6 +21,8 @@ export interface Cache {
   /** The cache root and machine that the node's name stands for. */
   readonly identity: NodeIdentity
   readonly policy: CachePolicy
+  /** Datasets of dsc.yaml, which says who may read them; absent = none. */
+  readonly declared?: readonly Dataset[] | undefined
   readonly nowMs: () => number
   readonly openSource: (dataset: Dataset) => Promise<Source>
   /** Opens a source for staging that also fetches from other nodes; absent if the record serves one machine only. */

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs'
+import { chmodSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RecordLocation } from '../config/config.js'
 import { DscError } from '../failure/dsc-error.js'
@@ -28,6 +28,16 @@ export async function requireOwnRecord(options: {
     })
   }
   await governBy(root, { id: identity.id, record: own })
+}
+
+/** Takes the record from everybody but its owner: it names the copies, leases and paths of datasets with readers. */
+export function closeRecord(location: RecordLocation): void {
+  if (location.kind !== 'sqlite') return
+  for (const path of ['', '-wal', '-shm'].map((end) => `${location.path}${end}`)) {
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found?.isFile() && (found.mode & 0o077) !== 0 && found.uid === process.geteuid?.())
+      chmodSync(path, 0o600)
+  }
 }
 
 /** Makes the record govern the cache from now on. */

@@ -7,7 +7,7 @@ const namespace = { error: 'the name of a namespace such as team-a' }
 /** `namespaces:` of a dataset. */
 export const namespaces = z
   .array(z.string(namespace).regex(NAMESPACE, namespace), { error: 'a list of namespaces such as [team-a]' })
-  .describe('Namespaces of Kubernetes whose pods may mount it. Default: all.')
+  .describe('Namespaces of Kubernetes whose pods may mount it. Default: all; with readers, none.')
   .optional()
 
 const pattern = { error: 'a URL that is not file://, with * at its end for any rest, such as s3://team-a/*' }

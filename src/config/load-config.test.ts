@@ -221,3 +221,20 @@ for (const { written, percent } of [
     const { options } = arrangeConfig(`cache:\n  maxPercent: ${written}\n`)
     assert.deepEqual(withoutUnset((await loadConfig(options)).cache.policy), { maxPercent: percent })
   })
+
+test('loadConfig gives a dataset with readers to no pods but those of namespaces that it names', async () => {
+  const { options } = arrangeConfig(
+    [
+      'datasets:',
+      '  open: { source: s3://bucket/open/ }',
+      '  faces: { source: s3://bucket/faces/, readers: [user:ada, group:vision] }',
+      '  both: { source: s3://bucket/both/, readers: [user:ada], namespaces: [team-a] }',
+    ].join('\n'),
+  )
+  const { datasets, csi } = await loadConfig(options)
+  assert.deepEqual(csi.namespaces, { faces: [], both: ['team-a'] })
+  assert.deepEqual(
+    datasets.map(({ readers }) => readers),
+    [undefined, ['user:ada', 'group:vision'], ['user:ada']],
+  )
+})

@@ -159,9 +159,11 @@ function resolveAgent(
 
 function resolveCsi({ agent, datasets = {} }: FileSettings): Config['csi'] {
   const { driver = 'dsc.io', kubelet = '/var/lib/kubelet', sources = {} } = agent?.csi ?? {}
-  const namespaces = Object.entries(datasets).flatMap(([name, dataset]) =>
-    dataset.namespaces ? [[name, dataset.namespaces] as const] : [],
-  )
+  // Kubernetes names no user of this machine: a dataset with readers is for the namespaces that its file names.
+  const namespaces = Object.entries(datasets).flatMap(([name, dataset]) => {
+    const named = dataset.namespaces ?? (dataset.readers && [])
+    return named ? [[name, named] as const] : []
+  })
   return { driver, kubelet, sources, namespaces: Object.fromEntries(namespaces) }
 }
 

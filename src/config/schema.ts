@@ -77,6 +77,11 @@ const cache = z
     })
   })
 
+const party = { error: 'user:name or group:name' }
+const parties = z.array(z.string(party).regex(/^(user|group):[^\s:,]+$/, party), {
+  error: 'a list of user:name and group:name',
+})
+
 const globs = z
   .array(text('a glob such as **/*.jpg'), { error: "a list of globs such as ['**/*.jpg']" })
   .optional()
@@ -111,6 +116,10 @@ const dataset = z.strictObject(
       .min(1, { error: 'a list of columns such as [image, label]' })
       .describe('Columns that feeds read, in this order. Default: all.')
       .optional(),
+    readers: parties
+      .min(1, { error: 'a list of user:name and group:name' })
+      .describe('Users and groups that may read its copies: [user:ada, group:vision]. Default: all.')
+      .optional(),
     namespaces,
   },
   { error: 'a dataset with at least a source' },
@@ -121,8 +130,6 @@ const datasets = z
   .superRefine((value, context) => {
     for (const name of Object.keys(value)) parsedWith(parseDatasetName, [name])(name, context)
   })
-
-const admin = { error: 'user:name or group:name' }
 
 const agent = z.strictObject({
   listen: text('host:port such as 127.0.0.1:7070')
@@ -158,10 +165,7 @@ const agent = z.strictObject({
       'Unix socket at which every user of this machine may ask the agent, or none. Default: /run/dsc/dsc.sock if the agent reads /etc/dsc/dsc.yaml, otherwise none.',
     )
     .optional(),
-  admins: z
-    .array(z.string(admin).regex(/^(user|group):[^\s:,]+$/, admin), {
-      error: 'a list of user:name and group:name',
-    })
+  admins: parties
     .describe(
       'Users and groups with all rights at the door: [user:ada, group:ops]. Default: root and the user of the agent.',
     )

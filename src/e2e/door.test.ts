@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { findFreePort } from '../testing/free-port.js'
 import { type NodeService, SERVICE, startNodeService } from '../testing/node-service.js'
 import { ADA, BOB, findObstacle, type Owner } from '../testing/several-users.js'
 import { waitFor } from '../testing/world.js'
@@ -127,5 +128,67 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
     const prepared = await waiting.finished
     assert.equal(prepared.code, 0, prepared.stderr)
     assert.match(prepared.stderr, /does not answer; waiting for it/)
+  })
+})
+
+describe('a service with a dataset for some of its users', { skip: findObstacle() }, () => {
+  let service: NodeService
+  let port: number
+  const closes: (() => unknown)[] = []
+  before(async () => {
+    port = await findFreePort()
+    service = await startNodeService(
+      { after: (close) => void closes.push(close as () => unknown) },
+      { agent: { listen: `127.0.0.1:${port}` }, readers: [`user:uid-${ADA.uid}`] },
+    )
+  })
+  after(async () => {
+    for (const close of closes) await close()
+  })
+  const show = (owner: Owner, path: string) => service.startShellAs(owner, `cat ${path}`).finished
+
+  test('stages it for them, and gives its files to nobody else', async () => {
+    const refused = await service.as(BOB, 'prepare', 'flowers')
+    assert.deepEqual([refused.code, refused.stdout], [NOT_PERMITTED, ''])
+    assert.match(refused.stderr, new RegExp(`only user:uid-${ADA.uid} may read this dataset`))
+    const prepared = await service.as(ADA, 'prepare', 'flowers', '--task', 'ada')
+    assert.equal(prepared.code, 0, prepared.stderr)
+    const file = join(prepared.stdout.trim(), 'a.txt')
+    assert.equal((await show(ADA, file)).stdout, 'rose')
+    assert.match((await show(BOB, file)).stderr, /Permission denied/)
+    assert.equal((await service.as(BOB, 'prepare', 'flowers')).code, NOT_PERMITTED)
+    assert.match((await show(BOB, join(service.world.root, 'record.db'))).stderr, /Permission denied/)
+  })
+
+  test('shows the others its definition alone', async () => {
+    for (const [command, field] of [
+      ['status', 'copies'],
+      ['leases', 'leases'],
+      ['history', 'events'],
+    ] as const) {
+      const rows = async (owner: Owner) =>
+        JSON.parse((await service.as(owner, command, '--json')).stdout)[field]
+      assert.deepEqual([await rows(BOB), (await rows(ADA)).length > 0], [[], true], command)
+    }
+    const why = await service.as(BOB, 'why', 'flowers')
+    assert.deepEqual([why.code, why.stdout], [NOT_PERMITTED, ''])
+    const { datasets } = JSON.parse((await service.as(BOB, 'dataset', 'ls', '--json')).stdout)
+    assert.deepEqual(datasets[0].readers, [`user:uid-${ADA.uid}`])
+  })
+
+  test('answers nobody who goes past the door, but root and its own user', async () => {
+    const ask = (owner: Owner, path: string) =>
+      service.startShellAs(
+        owner,
+        `exec '${process.execPath}' -e 'fetch("http://127.0.0.1:${port}${path}").then((r) => console.log(r.status))'`,
+      ).finished
+    for (const path of ['/v1/datasets/flowers/files/a.txt', '/v1/page/copies', '/metrics'])
+      for (const [owner, status] of [
+        [BOB, '403'],
+        [ADA, '403'],
+        [SERVICE, '200'],
+        [ROOT, '200'],
+      ] as const)
+        assert.equal((await ask(owner, path)).stdout.trim(), status, path)
   })
 })

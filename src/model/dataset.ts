@@ -27,6 +27,8 @@ export interface Dataset {
   readonly dialect?: ToldDialect | undefined
   /** Columns that feeds read from rows, in this order. Default: all. */
   readonly columns?: readonly string[] | undefined
+  /** `user:…` and `group:…` that may read its copies, beside admins. Default: everybody. */
+  readonly readers?: readonly string[] | undefined
 }
 
 /** Which objects of a source belong to the dataset. */

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
+import { openCLibrary } from './c-library.js'
 
 /** The process at the other end of a Unix socket, as the kernel saw it when it connected. */
 export interface Peer {
@@ -23,18 +23,11 @@ const OVERFLOW_UID = 65_534
 
 type GetSocketOption = (fd: number, level: number, name: number, value: Buffer, length: Buffer) => number
 
-/**
- * Loads what asks the kernel: Node cannot, koffi calls `getsockopt` in the C library that Node has loaded. Returns why
- * not where no prebuilt binary of koffi fits this machine. Costs 8 ms, so only a service does it.
- */
+/** Loads what asks the kernel; or why that cannot be. */
 export function loadReadPeer(): ReadPeer | { readonly obstacle: string } {
-  let getSocketOption: GetSocketOption
-  try {
-    const koffi = createRequire(import.meta.url)(`@koromix/koffi-linux-${process.arch}`)
-    getSocketOption = koffi.load(null).func('int getsockopt(int, int, int, void *, void *)')
-  } catch (error) {
-    return { obstacle: error instanceof Error ? error.message.split('\n')[0]! : String(error) }
-  }
+  const findFunction = openCLibrary()
+  if ('obstacle' in findFunction) return findFunction
+  const getSocketOption = findFunction<GetSocketOption>('int getsockopt(int, int, int, void *, void *)')
   return (socket) => {
     // Node has no public name for the descriptor of a socket.
     const { fd = -1 } = (socket as { _handle?: { fd?: number } })._handle ?? {}

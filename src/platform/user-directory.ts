@@ -40,13 +40,28 @@ export class UserDirectory {
     return id !== undefined && /^[0-9]+$/.test(id) ? Number(id) : undefined
   }
 
+  /** Id of the user; undefined if there is none of that name. A name may be `uid-1234`. */
+  async idOfUser(name: string): Promise<number | undefined> {
+    const id = /^uid-([0-9]+)$/.exec(name)?.[1]
+    return id === undefined ? (await this.accountOf(name))?.uid : Number(id)
+  }
+
+  /** Ids of all groups of the user. */
+  async groupsOf(name: string): Promise<readonly number[]> {
+    const ids = await this.#keep(`groups:${name}`, () => ask('id', ['-G', '--', name]))
+    return ids?.match(/[0-9]+/g)?.map(Number) ?? []
+  }
+
   #find(entry: Entry): Promise<string | undefined> {
-    const key = Object.values(entry).join(':')
+    return this.#keep(Object.values(entry).join(':'), () => findField(entry))
+  }
+
+  #keep(key: string, find: () => Promise<string | undefined>): Promise<string | undefined> {
     const nowMs = performance.now()
     const kept = this.#kept.get(key)
     if (kept !== undefined && kept.untilMs > nowMs) return kept.field
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear()
-    const field = findField(entry)
+    const field = find()
     this.#kept.set(key, { untilMs: nowMs + KEPT_MS, field })
     return field
   }
@@ -62,7 +77,7 @@ interface Entry {
 
 async function findField(entry: Entry): Promise<string | undefined> {
   const text = await readFile(`/etc/${entry.file}`, 'utf8').catch(() => '') // a container may lack it
-  return pick(text, entry) ?? pick(await askDirectory(entry), entry)
+  return pick(text, entry) ?? pick(await ask('getent', [entry.file, entry.key]), entry)
 }
 
 function pick(text: string, { key, at, field }: Entry): string | undefined {
@@ -70,10 +85,10 @@ function pick(text: string, { key, at, field }: Entry): string | undefined {
   return columns.find((line) => line[at] === key)?.[field]
 }
 
-/** Empty if there is no getent, it finds nothing, or takes too long. */
-async function askDirectory({ file, key }: Entry): Promise<string> {
+/** Empty if the command is missing, finds nothing, or takes too long. */
+async function ask(command: string, words: readonly string[]): Promise<string> {
   try {
-    return (await promisify(execFile)('getent', [file, key], { timeout: ANSWER_TIMEOUT_MS })).stdout
+    return (await promisify(execFile)(command, words, { timeout: ANSWER_TIMEOUT_MS })).stdout
   } catch {
     return ''
   }

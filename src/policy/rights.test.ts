@@ -31,6 +31,10 @@ for (const { deed, may } of [
   { deed: prepare('https://2130706433/'), may: ADMINS },
   { deed: prepare('https://[::1]/'), may: ADMINS },
   { deed: prepare('https://data.example.org@127.0.0.1/'), may: ADMINS },
+  { deed: { kind: 'read', readers: undefined }, may: ALL },
+  { deed: { kind: 'read', readers: ['user:eve'] }, may: ALL },
+  { deed: { kind: 'read', readers: ['group:vision', 'user:ev'] }, may: ADMINS },
+  { deed: { kind: 'read', readers: [] }, may: ADMINS },
   { deed: { kind: 'end-lease', holderUid: 1003 }, may: ALL },
   { deed: { kind: 'end-lease', holderUid: 1004 }, may: ADMINS },
   { deed: { kind: 'end-lease', holderUid: undefined }, may: ADMINS },
@@ -43,11 +47,11 @@ for (const { deed, may } of [
     assert.deepEqual(allowed, may)
   })
 
-test('a folder that somebody made shows no admin, whoever they are', () => {
+test('a key of the gateway makes nobody an admin, whatever its name', () => {
   for (const admin of ADMINS) {
-    const byFolder = { ...admin, shownBy: 'folder' } as const
-    assert.equal(judgeDeed(byFolder, { kind: 'lock' }, RULES).may, false)
-    assert.equal(judgeDeed(byFolder, prepare('s3://private/', true), RULES).may, true)
+    const byKey = { ...admin, shownBy: 'key' } as const
+    assert.equal(judgeDeed(byKey, { kind: 'lock' }, RULES).may, false)
+    assert.equal(judgeDeed(byKey, prepare('s3://private/', true), RULES).may, true)
   }
 })
 

@@ -1,10 +1,15 @@
+import { formatNames } from '../model/format-names.js'
+
+/** Readers that a refusal names; the rest are counted. */
+const NAMED_READERS = 5
+
 /** A user at the node's door, as the kernel named them. */
 export interface Asker {
   readonly uid: number
   /** `user:ada`, and `group:ops` for each group that a rule names. */
   readonly parties: readonly string[]
-  /** Whether the kernel named the process (`socket`), or a folder that it made shows its user alone (`folder`). */
-  readonly shownBy: 'socket' | 'folder'
+  /** Whether the kernel named the user (`socket`), or a key of the gateway does (`key`). */
+  readonly shownBy: 'socket' | 'key'
 }
 
 /** The rights of users as dsc.yaml gives them, and the user of the service. */
@@ -20,6 +25,8 @@ export type Deed =
   | { readonly kind: 'look' }
   /** `isDeclared`: dsc.yaml or an admin named the source, so that it is read with the service's credentials. */
   | { readonly kind: 'prepare'; readonly source: string; readonly isDeclared: boolean }
+  /** Read a dataset, or see its copies, leases and history. `readers`: of its definition; undefined: everybody. */
+  | { readonly kind: 'read'; readonly readers: readonly string[] | undefined }
   /** Release, renew or hand over a lease. `holderUid`: for whom the door took it; undefined: the owner's own. */
   | { readonly kind: 'end-lease'; readonly holderUid: number | undefined }
   | { readonly kind: 'lock' }
@@ -35,20 +42,24 @@ export type Judgement = { readonly may: true } | { readonly may: false; readonly
  * | deed                                        | may                                        |
  * |---------------------------------------------|--------------------------------------------|
  * | anything                                    | root, the service's own user, `agent.admins` |
- * | look at datasets, copies, leases, history   | everybody                                  |
- * | prepare a declared dataset                  | everybody                                  |
+ * | look at datasets, copies, leases, history   | everybody; with `readers:`, those alone    |
+ * | read a dataset, prepare a declared one      | everybody; with `readers:`, those alone    |
  * | prepare a public `hf://` or `https://` URL  | everybody, without credentials             |
  * | prepare any other URL (`file://`, `s3://`)  | admins                                     |
  * | release, renew, hand over a lease           | the user whom it was taken for             |
  * | lock, unlock, evict, declare datasets       | admins                                     |
  *
- * A folder shows that somebody could make one, a socket shows the process: a folder makes nobody an admin.
+ * A key of the gateway has the name that its maker gave it: it makes nobody an admin.
  */
 export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgement {
   if (isAdmin(asker, rules)) return { may: true }
   switch (deed.kind) {
     case 'look':
       return { may: true }
+    case 'read':
+      return mayRead(asker, deed.readers)
+        ? { may: true }
+        : no(`only ${formatNames(deed.readers ?? [], NAMED_READERS)} may read this dataset`)
     case 'prepare':
       return deed.isDeclared || isPublic(deed.source)
         ? { may: true }
@@ -66,8 +77,12 @@ export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgemen
 
 /** Whether they may do everything. */
 export function isAdmin({ uid, parties, shownBy }: Asker, { ownerUid, admins }: RightRules): boolean {
-  if (shownBy === 'folder') return false
+  if (shownBy === 'key') return false
   return uid === 0 || uid === ownerUid || admins.some((admin) => parties.includes(admin))
+}
+
+function mayRead({ parties }: Asker, readers: readonly string[] | undefined): boolean {
+  return readers === undefined || readers.some((reader) => parties.includes(reader))
 }
 
 /**

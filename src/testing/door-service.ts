@@ -4,6 +4,7 @@ import { createDoorApi } from '../agent/door/door-api.js'
 import { DoorClient } from '../agent/door/door-client.js'
 import { openDoorRecord } from '../agent/door/door-record.js'
 import { openDoor } from '../agent/door/door-server.js'
+import { GuardedDatasets } from '../agent/door/guarded-datasets.js'
 import { UndeclaredBytes } from '../agent/door/undeclared-bytes.js'
 import { createMetrics } from '../agent/metrics/metrics.js'
 import type { Cache } from '../cache/cache.js'
@@ -20,6 +21,7 @@ const OWNER = 64_010
 export async function openService(context: TestContext, changes: Partial<Cache> = {}) {
   const example = await openExampleCache(context, changes)
   const flowers = example.makeDataset('flowers', { 'a.txt': 'rose' })
+  Object.assign(example.cache, { declared: [flowers, ...(changes.declared ?? [])] })
   const folder = join(await temporaryDirectory(context), 'run')
   const path = join(folder, 'dsc.sock')
   const asker = { uid: ADA }
@@ -29,9 +31,9 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
     const door = await openDoor({
       path,
       cache: example.cache,
-      declared: [flowers],
       rules: { ownerUid: OWNER, admins: [] },
       undeclared: new UndeclaredBytes(9 * 1024 * 1024),
+      guarded: new GuardedDatasets(example.cache),
       version: '1.2.3',
       metrics: createMetrics(),
       stopping: stopping.signal,

@@ -58,7 +58,14 @@ export async function openGatewayNode(
   const open = async (declared: readonly Dataset[]) => {
     const gateway = await Gateway.open({
       ...{ cache, listen: { host: '127.0.0.1', port: 0 }, declared, keepMs: 60_000 },
-      ...{ ranges: 'proven', tokens: undefined, users: 'all', isShared: false, names: [] },
+      ...{
+        ranges: 'proven',
+        tokens: undefined,
+        users: 'all',
+        rules: { ownerUid: 0, admins: [] },
+        isShared: false,
+        names: [],
+      },
       ...{ onCounts: () => {}, note: (sentence: string) => void notes.push(sentence) },
     })
     closes.push(() => gateway.stop(0))

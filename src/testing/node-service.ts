@@ -27,7 +27,12 @@ export interface NodeService {
 /** Starts the service of a node with one declared dataset, `flowers`, of two files. */
 export async function startNodeService(
   context: Pick<TestContext, 'after'>,
-  settings: { readonly agent?: object; readonly datasets?: object } = {},
+  settings: {
+    readonly agent?: object
+    readonly datasets?: object
+    /** Of `flowers`. Default: everybody. */
+    readonly readers?: readonly string[]
+  } = {},
 ): Promise<NodeService> {
   const world = await makeWorld(context, {})
   chmodSync(world.directory, 0o755)
@@ -42,7 +47,13 @@ export async function startNodeService(
   await world.configure({
     record: `sqlite://${join(world.root, 'record.db')}`,
     agent: { listen: '127.0.0.1:0', door, ...settings.agent },
-    datasets: { flowers: { source: pathToFileURL(`${source}/`).href }, ...settings.datasets },
+    datasets: {
+      flowers: {
+        source: pathToFileURL(`${source}/`).href,
+        ...(settings.readers && { readers: settings.readers }),
+      },
+      ...settings.datasets,
+    },
   })
   const home = join(world.directory, 'nobodys-home')
   const config = join(world.directory, 'dsc.yaml')

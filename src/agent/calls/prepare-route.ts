@@ -15,7 +15,7 @@ import { parseLeaseRequest } from './parse-lease-request.js'
 
 const TEXTS = ['name', 'source', 'endpoint', 'region', 'profile', 'format'] as const
 const CLAIMS = ['pathStyle', 'anonymous', 'requesterPays'] as const
-const LISTS = ['include', 'exclude', 'columns'] as const
+const LISTS = ['include', 'exclude', 'columns', 'readers'] as const
 
 /** A request to an agent to prepare a dataset on its node. */
 export interface PrepareCall {

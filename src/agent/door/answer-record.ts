@@ -1,9 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { DscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import type { CopyUse } from '../../model/copy.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { MAX_LEASE_MS, type PlacedLease } from '../../model/lease.js'
-import type { RecordEventKind } from '../../model/record-event.js'
+import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { isAdmin } from '../../policy/rights.js'
 import type {
@@ -12,7 +13,14 @@ import type {
   LeaseFilter,
   ReleaseFilter,
 } from '../../records/contract/record-requests.js'
-import { type DoorCall, type DoorResult, type Operation, requireRight } from './door-call.js'
+import {
+  type DoorCall,
+  type DoorResult,
+  findShown,
+  type Operation,
+  requireReader,
+  requireRight,
+} from './door-call.js'
 import { PAGE_ROWS } from './door-wire.js'
 import { locateChild } from './find-holder.js'
 import {
@@ -33,21 +41,36 @@ export const RECORD_OPERATIONS: Readonly<Record<string, Operation>> = {
   }),
   listDatasets: async ({ service }) => ({ items: await service.cache.record.listDatasets() }),
   listNodes: async ({ service }) => ({ items: await service.cache.record.listNodes() }),
-  listCopies: async ({ service: { cache }, input }) => ({
-    items: await cache.record.listCopies(readCopyFilter(input), cache.nowMs()),
-  }),
-  sumCopies: async ({ service: { cache }, input }) => ({
-    items: await cache.record.sumCopies(pickFields(input, PLACE), cache.nowMs()),
-  }),
-  listNewestDatasets: async ({ service, input }) => ({
-    result: await service.cache.record.listNewestDatasets(pickFields(input, PLACE), readLimit(input)),
-  }),
-  listLeases: async ({ service, input }) => ({
-    items: await service.cache.record.listLeases(readLeaseFilter(input)),
-  }),
-  listEvents: async ({ service, input }) => ({
-    items: await service.cache.record.listEvents(readEventFilter(input)),
-  }),
+  listCopies: async (call) => {
+    const { record, nowMs } = call.service.cache
+    const filter = readCopyFilter(call.input)
+    return listShown<CopyUse>(call, filter, (after, limit) =>
+      record.listCopies({ ...filter, ...(after && { after }), limit }, nowMs()),
+    )
+  },
+  sumCopies: async (call) => {
+    const { record, nowMs } = call.service.cache
+    return { items: await record.sumCopies(await readPlace(call), nowMs()) }
+  },
+  listNewestDatasets: async (call) => {
+    const filter = await readPlace(call)
+    const { names, total } = await call.service.cache.record.listNewestDatasets(filter, PAGE_ROWS)
+    const shown = names.filter(await findShown(call))
+    const hidden = names.length - shown.length
+    return { result: { names: shown.slice(0, readLimit(call.input)), total: total - hidden } }
+  },
+  listLeases: async (call) => {
+    const filter = readLeaseFilter(call.input)
+    return listShown<PlacedLease>(call, filter, (after, limit) =>
+      call.service.cache.record.listLeases({ ...filter, ...(after && { after }), limit }),
+    )
+  },
+  listEvents: async (call) => {
+    const filter = readEventFilter(call.input)
+    return listShown<RecordEvent>(call, filter, (last, limit) =>
+      call.service.cache.record.listEvents({ ...filter, ...(last && { before: last.sequence }), limit }),
+    )
+  },
   findHindrance: async ({ service }) => ({ result: (await service.cache.record.findHindrance()) ?? null }),
   releaseUses: answerRelease,
   renewLease: answerRenewal,
@@ -62,6 +85,37 @@ export const RECORD_OPERATIONS: Readonly<Record<string, Operation>> = {
 
 const PLACE = { dataset: readText, node: readText }
 const RELEASED = { ...PLACE, task: readText, leaseId: readText }
+
+/** Reads a place that sums are asked for. Rejects with NOT_PERMITTED for a dataset that the asker may not read. */
+async function readPlace(call: DoorCall) {
+  const place = pickFields(call.input, PLACE)
+  if (place.dataset !== undefined) await requireReader(call, place.dataset)
+  return place
+}
+
+/**
+ * Lists rows about datasets that the asker may read, as many as were asked for if there are so many: a client takes a
+ * shorter page for the last. Rejects with NOT_PERMITTED if the filter names a dataset that they may not read.
+ */
+async function listShown<Row extends { readonly dataset: string }>(
+  call: DoorCall,
+  filter: { readonly dataset?: string | undefined; readonly limit?: number | undefined },
+  read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
+): Promise<DoorResult> {
+  if (filter.dataset !== undefined) await requireReader(call, filter.dataset)
+  const isShown = await findShown(call)
+  const limit = filter.limit ?? PAGE_ROWS
+  const items: Row[] = []
+  let last: Row | undefined
+  for (;;) {
+    throwIfStopped(call.signal)
+    const rows = last === undefined ? limit : PAGE_ROWS
+    const page = await read(last, rows)
+    items.push(...page.filter(({ dataset }) => isShown(dataset)))
+    if (page.length < rows || items.length >= limit) return { items: items.slice(0, limit) }
+    last = page.at(-1)
+  }
+}
 
 function readLimit(input: Fields): number {
   return Math.max(1, Math.min(readOptional(input, 'limit', readNumber) ?? PAGE_ROWS, PAGE_ROWS))
@@ -209,7 +263,7 @@ async function answerDeclaration(call: DoorCall): Promise<DoorResult> {
     ...pickFields(raw, { endpoint: readText, region: readText, profile: readText }),
     ...pickFields(raw, { pathStyle: readFlag, anonymous: readFlag, requesterPays: readFlag }),
   }
-  if (call.service.declared.some(({ name }) => name === dataset.name))
+  if (call.service.cache.declared?.some(({ name }) => name === dataset.name))
     throw new DscError('USAGE', `${dataset.name} is declared in the dsc.yaml of the service, which counts`)
   parseSourceUrl(dataset.source)
   await record.saveDataset(dataset, nowMs())

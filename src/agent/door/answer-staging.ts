@@ -9,7 +9,7 @@ import { parseSourceUrl } from '../../model/source-url.js'
 import { isAdmin } from '../../policy/rights.js'
 import { parseLeaseRequest } from '../calls/parse-lease-request.js'
 import { limitBandwidth } from '../calls/prepare-route.js'
-import { type DoorCall, type Operation, requireRight } from './door-call.js'
+import { type DoorCall, findShown, type Operation, requireReader, requireRight } from './door-call.js'
 import { locateHolder } from './find-holder.js'
 import {
   type Fields,
@@ -27,7 +27,7 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
   prepare: async (call) => {
     const request = readDataset(call.input)
     const isRefresh = readFlag(call.input, 'isRefresh')
-    const known = await findKnown(call, request.name)
+    const known = await findReadable(call, request.name)
     const isReadable = known?.dataset.source === request.source && !isRefresh
     const ready = isReadable ? await takeReady(call, known.dataset) : null
     if (ready !== null) return { result: ready }
@@ -42,30 +42,37 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
       mayWait: readFlag(call.input, 'mayWait'),
       admit: room?.admit,
     }
+    const onProgress = await hideVictims(call)
     try {
-      return { result: await openApi(call).prepare(asked, call) }
+      return { result: await openApi(call).prepare(asked, { signal: call.signal, onProgress }) }
     } finally {
       room?.free()
     }
   },
   takeReady: async (call) => {
-    const known = await findKnown(call, readText(call.input, 'name'))
+    const known = await findReadable(call, readText(call.input, 'name'))
     return { result: known === undefined ? null : await takeReady(call, known.dataset) }
   },
   planPrepare: async (call) => {
     const asked = readDataset(call.input)
     const request = {
-      dataset: judgeAsked(call, asked, await findKnown(call, asked.name)).dataset,
+      dataset: judgeAsked(call, asked, await findReadable(call, asked.name)).dataset,
       isRefresh: readFlag(call.input, 'isRefresh'),
       isPrefetch: readFlag(call.input, 'isPrefetch'),
       parties: choosePartiesOf(call, undefined),
     }
-    return { result: await openApi(call).planPrepare(request, call) }
+    const plan = await openApi(call).planPrepare(request, call)
+    const isShown = await findShown(call)
+    return { result: { ...plan, evictions: plan.evictions.filter(({ dataset }) => isShown(dataset)) } }
   },
   planEviction: async (call) => {
     const isOwn = readFlag(call.input, 'isOwn')
     if (isOwn) requireRight(call, { kind: 'evict' })
-    return { result: await openApi(call).planEviction(readSelection(call.input), { isOwn }) }
+    const selection = readSelection(call.input)
+    await requireReaderOf(call, selection)
+    const plan = await openApi(call).planEviction(selection, { isOwn })
+    const isShown = await findShown(call)
+    return { result: { ...plan, victims: plan.victims.filter(({ copy }) => isShown(copy.dataset)) } }
   },
   evict: async (call) => {
     requireRight(call, { kind: 'evict' })
@@ -84,6 +91,26 @@ function takeUndeclared({ asker, service }: DoorCall, dataset: Dataset) {
     },
     free: () => free(),
   }
+}
+
+/** Reports the staging, without victims that the asker may not read. */
+async function hideVictims(call: DoorCall): Promise<DoorCall['onProgress']> {
+  const isShown = await findShown(call)
+  return (progress) =>
+    call.onProgress(
+      progress.step === 'evicting'
+        ? { ...progress, victims: progress.victims.filter(({ copy }) => isShown(copy.dataset)) }
+        : progress,
+    )
+}
+
+/** Rejects with NOT_PERMITTED if the selection names a copy that the asker may not read. */
+async function requireReaderOf(call: DoorCall, selection: EvictionSelection): Promise<void> {
+  const { record, nowMs } = call.service.cache
+  if (selection.kind === 'datasets') for (const name of selection.names) await requireReader(call, name)
+  if (selection.kind !== 'copy') return
+  for (const { dataset } of await record.listCopies({ copyId: selection.copyId }, nowMs()))
+    await requireReader(call, dataset)
 }
 
 /** The lease that is asked for, with the holder and the parties that the service sees. */
@@ -120,7 +147,8 @@ interface Known {
  */
 function judgeAsked(call: DoorCall, asked: Dataset, known: Known | undefined): Known {
   const { name, source, include, exclude } = asked
-  const plain = { name, source, include, exclude }
+  const { readers } = known?.dataset ?? {}
+  const plain = { name, source, include, exclude, ...(readers && { readers }) }
   const isSame = known?.dataset.source === source
   const isDeclared = isSame && known.isDeclared
   parseSourceUrl(asked.source)
@@ -135,11 +163,19 @@ function judgeAsked(call: DoorCall, asked: Dataset, known: Known | undefined): K
     throw new DscError('DATASET_UNKNOWN', `no dataset of this service is called ${asked.name}`, {
       hint: 'dsc dataset ls',
     })
-  return { dataset: mayDoAll ? asked : { ...plain, anonymous: true }, isDeclared }
+  const own = { ...asked, ...(readers && { readers }) }
+  return { dataset: mayDoAll ? own : { ...plain, anonymous: true }, isDeclared }
+}
+
+/** The same, but rejects with NOT_PERMITTED unless the asker may read it. */
+async function findReadable(call: DoorCall, name: string): Promise<Known | undefined> {
+  const known = await findKnown(call, name)
+  requireRight(call, { kind: 'read', readers: known?.dataset.readers })
+  return known
 }
 
 async function findKnown({ service }: DoorCall, name: string): Promise<Known | undefined> {
-  const declared = service.declared.find((dataset) => dataset.name === name)
+  const declared = service.cache.declared?.find((dataset) => dataset.name === name)
   if (declared) return { dataset: declared, isDeclared: true }
   const { record, nowMs } = service.cache
   const added = await record.findDataset(name)
@@ -149,7 +185,7 @@ async function findKnown({ service }: DoorCall, name: string): Promise<Known | u
   return dataset ? { dataset, isDeclared: false } : undefined
 }
 
-/** Leases a ready copy, which reads no source: everybody may, as everybody may read its files. */
+/** Leases a ready copy. This reads no source, so every reader may. */
 async function takeReady(call: DoorCall, dataset: Dataset): Promise<Leased | null> {
   const { cache } = call.service
   const lease = placeLease(call)

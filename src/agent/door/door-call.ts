@@ -1,19 +1,18 @@
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
-import type { Dataset } from '../../model/dataset.js'
 import type { Peer } from '../../platform/peer-credentials.js'
 import { type Asker, type Deed, judgeDeed, type RightRules } from '../../policy/rights.js'
 import type { LineWork } from '../server/answer-in-lines.js'
+import type { GuardedDatasets } from './guarded-datasets.js'
 import type { Fields } from './read-input.js'
 import type { UndeclaredBytes } from './undeclared-bytes.js'
 
 /** The cache, rules and settings of the service behind the door. */
 export interface DoorService {
   readonly cache: Cache
-  /** Datasets of the service's dsc.yaml. */
-  readonly declared: readonly Dataset[]
   readonly rules: RightRules
   readonly undeclared: UndeclaredBytes
+  readonly guarded: GuardedDatasets
   /** The version of dsc. */
   readonly version: string
 }
@@ -33,11 +32,24 @@ export type DoorResult = { readonly result: unknown } | { readonly items: readon
 /** Does one kind of request. Rejects with NOT_PERMITTED, or as the same command does without a door. */
 export type Operation = (call: DoorCall) => Promise<DoorResult>
 
+type WhoAsks = Pick<DoorCall, 'asker' | 'service'>
+
 /** Throws NOT_PERMITTED unless the asker may do this. */
-export function requireRight({ asker, service }: Pick<DoorCall, 'asker' | 'service'>, deed: Deed): void {
+export function requireRight({ asker, service }: WhoAsks, deed: Deed): void {
   const judged = judgeDeed(asker, deed, service.rules)
   if (judged.may) return
   throw new DscError('NOT_PERMITTED', judged.why, {
     hint: 'ask root, or a member of agent.admins in the dsc.yaml of the service',
   })
+}
+
+/** Throws NOT_PERMITTED unless the asker may read the dataset of this name, and so hear of its copies. */
+export async function requireReader(call: WhoAsks, name: string): Promise<void> {
+  requireRight(call, { kind: 'read', readers: await call.service.guarded.readersOf(name) })
+}
+
+/** A function that tells whether the asker may read a dataset, and so hear about its copies. */
+export async function findShown({ asker, service }: WhoAsks): Promise<(name: string) => boolean> {
+  const readers = await service.guarded.read()
+  return (name) => judgeDeed(asker, { kind: 'read', readers: readers.get(name) }, service.rules).may
 }

@@ -103,7 +103,11 @@ async function operate(
   answering: Answering & { readonly peer: Peer; readonly name: string; readonly operation: Operation },
 ): Promise<void> {
   const { name, operation, peer, limits, directory, request, rules, cache, stopping } = answering
-  const groups = listNamedGroups(rules.admins, cache.policy.shares)
+  const groups = listNamedGroups([
+    ...rules.admins,
+    ...(cache.policy.shares ?? []).map(({ party }) => party),
+    ...(cache.declared ?? []).flatMap(({ readers = [] }) => readers),
+  ])
   const asker = await identifyAsker(peer, { directory, groups })
   const user = { uid: asker.uid, isAdmin: isAdmin(asker, rules) }
   if (CHANGES.has(name)) limits.countChange(user)
@@ -150,12 +154,12 @@ function lastLine(answered: DoorResult, write: (line: object) => void): object {
   return { result: null }
 }
 
-function greetingOf({ cache, declared, version }: DoorService): DoorGreeting {
+function greetingOf({ cache, version }: DoorService): DoorGreeting {
   return {
     node: cache.node,
     cacheRoot: cache.root,
     policy: cache.policy,
-    datasets: declared,
+    datasets: cache.declared ?? [],
     nowMs: cache.nowMs(),
     version,
   }

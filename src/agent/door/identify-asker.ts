@@ -1,14 +1,9 @@
-import type { Share } from '../../model/policy.js'
 import type { Peer } from '../../platform/peer-credentials.js'
 import type { UserDirectory } from '../../platform/user-directory.js'
 import type { Asker } from '../../policy/rights.js'
 
-/** The groups that rules and shares name, without `group:`. */
-export function listNamedGroups(
-  admins: readonly string[],
-  shares: readonly Share[] | undefined,
-): readonly string[] {
-  const parties = [...admins, ...(shares ?? []).map(({ party }) => party)]
+/** The groups among parties, without `group:`. */
+export function listNamedGroups(parties: readonly string[]): readonly string[] {
   return [...new Set(parties.filter((party) => party.startsWith('group:')).map((party) => party.slice(6)))]
 }
 

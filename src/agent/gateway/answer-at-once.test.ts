@@ -42,7 +42,14 @@ async function openGateway(t: TestContext) {
   await prepareDataset(cache, request, { signal: t.signal })
   const gateway = await Gateway.open({
     ...{ cache, listen: { host: '127.0.0.1', port: 0 }, declared: [dataset], keepMs: KEEP_MS },
-    ...{ ranges: 'proven', tokens: undefined, users: 'all', isShared: false, names: [] },
+    ...{
+      ranges: 'proven',
+      tokens: undefined,
+      users: 'all',
+      rules: { ownerUid: 0, admins: [] },
+      isShared: false,
+      names: [],
+    },
     ...{ onCounts: () => {}, note: () => {} },
   })
   t.after(() => gateway.stop(0))

@@ -51,7 +51,8 @@ export function answerAtOnce(
     if (operation.kind !== 'GetObject' && operation.kind !== 'HeadObject') return undefined
     const { bucket, key, versionId, partNumber, headers: answerHeaders } = operation
     const found = findServed(served, bucket, key)
-    if (found === undefined || !gateway.access.isAuthorized(request)) return undefined
+    if (found === undefined || found.dataset.readers || !gateway.access.isAuthorized(request))
+      return undefined
     const located = gateway.copies.locateAtOnce(found.dataset, pins)
     if (located?.kind !== 'copy') return undefined
     const asked = {

@@ -2,8 +2,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { BoundedMap } from '../../model/bounded-map.js'
 import type { AgentTokens } from '../server/authorize.js'
-import { findGatewaySecrets, isGatewayKey } from './gateway-keys.js'
-import { isLocalUser, isLocalUserAtOnce, type LocalUsers } from './local-users.js'
+import { findGatewaySecrets, findTokenHolder, isGatewayKey, nameOfKey } from './gateway-keys.js'
+import type { GatewayUser } from './gateway-readers.js'
+import { findLocalUser, isLocalUser, isLocalUserAtOnce, type LocalUsers } from './local-users.js'
 import { S3Error } from './s3-request.js'
 import { findAccessKey, isSigned, verifySignature } from './verify-signature.js'
 
@@ -79,6 +80,21 @@ export class GatewayAccess {
     const isTrusted = await isLocalUser(socket, this.#users)
     this.#trusted.set(socket, isTrusted)
     return isTrusted
+  }
+
+  /** Finds the user of a request, for datasets with readers; undefined: this machine does not know them. */
+  async identify(request: IncomingMessage): Promise<GatewayUser | undefined> {
+    const { url = '', headers, socket } = request
+    if (this.#isSignedByUs(request)) {
+      this.#requireSignature(request)
+      return { kind: 'key', name: nameOfKey(findAccessKey({ url, headers })!) }
+    }
+    if (headers.authorization?.startsWith('Bearer ')) {
+      const holder = findTokenHolder(headers.authorization, this.#tokens)
+      if (holder) return holder
+    }
+    const uid = isFromElsewhere(headers) ? undefined : await findLocalUser(socket)
+    return uid === undefined ? undefined : { kind: 'uid', uid }
   }
 
   /** Whether the request claims a key that dsc gave out. */

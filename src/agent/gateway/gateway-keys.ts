@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto'
-import type { Token } from '../server/authorize.js'
+import { isSecret } from '../../frames/secret.js'
+import { type AgentTokens, judgeToken, type Token } from '../server/authorize.js'
+import type { GatewayUser } from './gateway-readers.js'
 
 /** A key pair that S3 clients sign with. */
 interface GatewayKey {
@@ -30,7 +32,12 @@ export function deriveGatewayKey(token: string, name: string): GatewayKey {
 
 /** Whether dsc could have given out this access key. */
 export function isGatewayKey(accessKeyId: string): boolean {
-  return accessKeyId.startsWith(PREFIX) && NAME.test(accessKeyId.slice(PREFIX.length))
+  return accessKeyId.startsWith(PREFIX) && NAME.test(nameOfKey(accessKeyId))
+}
+
+/** The name in an access key of ours. */
+export function nameOfKey(accessKeyId: string): string {
+  return accessKeyId.slice(PREFIX.length)
 }
 
 /** The possible secrets of an access key under the accepted tokens; empty unless the key is ours. */
@@ -39,6 +46,18 @@ export function findGatewaySecrets(
   accessKeyId: string,
 ): readonly string[] {
   if (!isGatewayKey(accessKeyId)) return []
-  const name = accessKeyId.slice(PREFIX.length)
+  const name = nameOfKey(accessKeyId)
   return tokens.map(({ text }) => deriveGatewayKey(text, name).secretAccessKey)
+}
+
+/** The holder of a token of the agents, or of a key of ours as `id:secret`; undefined: the header has neither. */
+export function findTokenHolder(
+  header: string | undefined,
+  tokens: AgentTokens | undefined,
+): GatewayUser | undefined {
+  if (tokens === undefined) return undefined
+  if (['all', 'read'].includes(judgeToken(header, tokens.accepted))) return { kind: 'all' }
+  const [, id = '', secret = ''] = /^Bearer (dsc-[^:]+):(.+)$/.exec(header ?? '') ?? []
+  const isRight = findGatewaySecrets(tokens.accepted, id).some((known) => isSecret(secret, known))
+  return isRight ? { kind: 'key', name: nameOfKey(id) } : undefined
 }

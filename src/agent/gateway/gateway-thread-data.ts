@@ -1,5 +1,5 @@
-import type { GatewayOptions } from './gateway.js'
 import type { GatewayCount } from './gateway-counts.js'
+import type { GatewayOptions } from './gateway-options.js'
 
 /** The data that a thread's module starts with. */
 export interface GatewayThreadData {
@@ -7,7 +7,7 @@ export interface GatewayThreadData {
   readonly configPath: string | undefined
   readonly options: Pick<
     GatewayOptions,
-    'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'tokens' | 'users'
+    'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'tokens' | 'users' | 'rules'
   >
 }
 

@@ -4,7 +4,8 @@ import { availableParallelism } from 'node:os'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
 import { BackgroundThread } from '../../platform/background-thread.js'
-import { Gateway, type GatewayOptions } from './gateway.js'
+import { Gateway } from './gateway.js'
+import type { GatewayOptions } from './gateway-options.js'
 import type { GatewayThreadData, GatewayThreadReply } from './gateway-thread-data.js'
 
 /** Maximum number of threads that answer clients; each takes about 40 MB and at most one processor. */
@@ -23,7 +24,7 @@ export class GatewayThreads {
 
   private constructor(first: Gateway, others: number, options: GatewayThreadsOptions) {
     this.#first = first
-    const { configPath, listen, declared, keepMs, names, ranges, tokens, users } = options
+    const { configPath, listen, declared, keepMs, names, ranges, tokens, users, rules } = options
     const own = {
       declared,
       keepMs,
@@ -31,6 +32,7 @@ export class GatewayThreads {
       ranges,
       tokens,
       users,
+      rules,
       listen: { host: listen.host, port: first.port },
     }
     const data: GatewayThreadData = { configPath, options: own }

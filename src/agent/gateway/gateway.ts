@@ -1,23 +1,21 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Cache } from '../../cache/cache.js'
 import type { Dataset } from '../../model/dataset.js'
-import { formatHostPort, type HostPort } from '../../model/host-port.js'
+import { formatHostPort } from '../../model/host-port.js'
 import { createUniqueId } from '../../platform/unique-id.js'
 import { answerHub, type HubExchange, refuseHub } from '../hub/answer-hub.js'
 import { type HubOperation, parseHubRequest } from '../hub/parse-hub-request.js'
-import type { AgentTokens } from '../server/authorize.js'
 import { answerAtOnce } from './answer-at-once.js'
-import type { RangesTaken } from './arriving-ranges.js'
 import { findServed, type ServedDataset } from './find-dataset.js'
 import { GatewayAccess } from './gateway-access.js'
 import { GatewayCopies } from './gateway-copies.js'
-import { type GatewayCount, GatewayCounts } from './gateway-counts.js'
+import { GatewayCounts } from './gateway-counts.js'
 import { findHostBucket, GatewayNames } from './gateway-names.js'
+import type { GatewayOptions } from './gateway-options.js'
+import { isReadable, judgeReaders, type RequireReader } from './gateway-readers.js'
 import { findRepository, requireHubToken, toHubRefusal } from './hub-repositories.js'
 import { KnownCatalog } from './known-catalog.js'
 import { listBucket } from './list-bucket.js'
-import type { LocalUsers } from './local-users.js'
 import type { Pins } from './located.js'
 import { formatBuckets, formatListing, formatLocation, formatVersioning } from './s3-documents.js'
 import { parseS3Request, type S3Operation, toOriginForm } from './s3-request.js'
@@ -34,28 +32,6 @@ const IDLE_TIMEOUT_MS = 120_000
 /** Silence after which the kernel probes whether a client is still there, in ms: its machine may be off. */
 const PROBE_AFTER_MS = 60_000
 const HOLDS_PER_KEEP = 4
-
-/** Which datasets the S3 gateway of a node serves, to which clients, and how long it holds copies after a read. */
-export interface GatewayOptions {
-  readonly cache: Cache
-  readonly listen: HostPort
-  /** Datasets in dsc.yaml; those in the record are served, too. */
-  readonly declared: readonly Dataset[]
-  /** How long a copy is held after the last read, in ms. */
-  readonly keepMs: number
-  /** When to answer ranges of objects that are still downloading. */
-  readonly ranges: RangesTaken
-  /** Tokens from which keys are derived; undefined: no signed request is accepted. */
-  readonly tokens: AgentTokens | undefined
-  /** Local users whose unsigned loopback requests are answered, by uid; `all`: any user of this machine. */
-  readonly users: LocalUsers
-  /** Host names, or URLs of them, under which clients reach the gateway, besides `localhost` and IP addresses. */
-  readonly names: readonly string[]
-  /** Whether other threads listen there, too: the kernel distributes connections among them. */
-  readonly isShared: boolean
-  readonly onCounts: (counts: readonly GatewayCount[]) => void
-  readonly note: (sentence: string) => void
-}
 
 /**
  * A read-only S3 server over this node's copies: clients keep their buckets and keys and set only the endpoint. A
@@ -186,7 +162,8 @@ export class Gateway {
       }
       await this.#access.authorize(request)
       operation = parseS3Request({ method, url, hostBucket })
-      await this.#carryOut(operation, served, { request, response })
+      const requireReader = await this.#judgeReaders(datasets, request)
+      await this.#carryOut(operation, served, { request, response, requireReader })
     } catch (error) {
       if (response.headersSent || response.destroyed)
         response.destroy() // the client sees that the answer is cut short
@@ -194,6 +171,10 @@ export class Gateway {
     } finally {
       this.#counts.answered(operation?.kind ?? 'none', response.statusCode)
     }
+  }
+
+  #judgeReaders(datasets: readonly Dataset[], request: IncomingMessage): Promise<RequireReader> {
+    return judgeReaders(datasets, this.#options.rules, () => this.#access.identify(request))
   }
 
   /** Answers a client of a Hugging Face hub. */
@@ -212,6 +193,7 @@ export class Gateway {
         pins: this.#pinsOf(request),
         untilGone: () => this.#untilGone(response),
         onSent: (sent: Sent) => this.#counts.sent(sent),
+        requireReader: await this.#judgeReaders(datasets, request),
       }
       await answerHub(operation, (of) => findRepository(datasets, of, client), exchange)
     } catch (error) {
@@ -230,19 +212,26 @@ export class Gateway {
   async #carryOut(
     operation: S3Operation,
     served: readonly ServedDataset[],
-    exchange: { readonly request: IncomingMessage; readonly response: ServerResponse },
+    exchange: {
+      readonly request: IncomingMessage
+      readonly response: ServerResponse
+      readonly requireReader: RequireReader
+    },
   ): Promise<void> {
-    const { request, response } = exchange
+    const { request, response, requireReader } = exchange
     const send = (body: string) =>
       response
         .writeHead(200, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(body) })
         .end(body)
     if (operation.kind === 'ListBuckets') {
-      send(formatBuckets(operation, [...new Set(served.map(({ bucket }) => bucket))].toSorted()))
+      const readable = served.filter(({ dataset }) => isReadable(dataset, requireReader))
+      send(formatBuckets(operation, [...new Set(readable.map(({ bucket }) => bucket))].toSorted()))
       return
     }
     const inBucket = served.filter(({ bucket }) => bucket === operation.bucket)
     if (inBucket.length === 0) throw undeclared(operation.bucket, '')
+    const readable = inBucket.filter(({ dataset }) => isReadable(dataset, requireReader))
+    if (readable.length === 0) requireReader(inBucket[0]!.dataset)
     const pins = this.#pinsOf(request)
     switch (operation.kind) {
       case 'HeadBucket':
@@ -256,12 +245,18 @@ export class Gateway {
         return
       case 'ListObjects':
       case 'ListObjectsV2':
-        send(formatListing(operation, await listBucket(operation, { copies: this.#copies, inBucket, pins })))
+        send(
+          formatListing(
+            operation,
+            await listBucket(operation, { copies: this.#copies, inBucket: readable, pins }),
+          ),
+        )
         return
       case 'GetObject':
       case 'HeadObject': {
         const found = findServed(inBucket, operation.bucket, operation.key)
         if (!found) throw undeclared(operation.bucket, operation.key)
+        requireReader(found.dataset)
         const asked = {
           dataset: found.dataset,
           key: operation.key.slice(found.prefix.length),

@@ -1,12 +1,11 @@
-import { isSecret } from '../../frames/secret.js'
 import type { Dataset } from '../../model/dataset.js'
 import { findHubUrl, type HubUrl } from '../../model/source-url.js'
 import { type HubExchange, HubRefusal, type HubSnapshot } from '../hub/answer-hub.js'
 import type { AskedRepository } from '../hub/parse-hub-request.js'
 import type { AgentTokens } from '../server/authorize.js'
-import { judgeToken } from '../server/authorize.js'
 import type { GatewayCopies } from './gateway-copies.js'
-import { findGatewaySecrets } from './gateway-keys.js'
+import { findTokenHolder } from './gateway-keys.js'
+import type { RequireReader } from './gateway-readers.js'
 import type { Pins } from './located.js'
 import { type Sent, sendObject } from './send-object.js'
 import { toS3Error } from './to-s3-error.js'
@@ -20,6 +19,7 @@ interface HubClient {
   /** Returns a signal that aborts when the client or the gateway goes. */
   readonly untilGone: () => AbortSignal
   readonly onSent: (sent: Sent) => void
+  readonly requireReader: RequireReader
 }
 
 /**
@@ -45,6 +45,7 @@ export async function findRepository(
     )
   for (const candidate of candidates) {
     if (candidate.url.revision !== of.revision && !COMMIT.test(of.revision)) continue
+    client.requireReader(candidate.dataset)
     const snapshot = await openSnapshot(candidate, client)
     if (candidate.url.revision === of.revision || snapshot.commit === of.revision) return snapshot
   }
@@ -94,9 +95,7 @@ export function toHubRefusal(error: unknown, { response }: Pick<HubExchange, 're
 
 /** Throws unless `HF_TOKEN` is one of the agents' tokens, or a gateway key written as `id:secret`. */
 export function requireHubToken(header: string | undefined, tokens: AgentTokens | undefined): void {
-  if (tokens !== undefined && judgeToken(header, tokens.accepted) !== 'nothing') return
-  const [, id = '', secret = ''] = /^Bearer (dsc-[^:]+):(.+)$/.exec(header ?? '') ?? []
-  if (findGatewaySecrets(tokens?.accepted ?? [], id).some((known) => isSecret(secret, known))) return
+  if (findTokenHolder(header, tokens)) return
   throw new HubRefusal(
     401,
     '',

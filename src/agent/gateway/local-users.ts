@@ -4,16 +4,24 @@ import { findSocketOwner } from '../../platform/socket-owner.js'
 /** Users of this machine, by uid; `all`: any of them. */
 export type LocalUsers = 'all' | ReadonlySet<number>
 
+const NOBODY: LocalUsers = new Set()
+
 /** Whether a loopback connection belongs to one of these users. */
 export async function isLocalUser(socket: Socket, users: LocalUsers): Promise<boolean> {
   const known = isLocalUserAtOnce(socket, users)
   if (known !== undefined || users === 'all') return known === true
+  const uid = await findLocalUser(socket)
+  return uid !== undefined && users.has(uid)
+}
+
+/** The user of this machine whose connection it is; undefined: it comes from elsewhere, or its end is gone. */
+export async function findLocalUser(socket: Socket): Promise<number | undefined> {
+  if (isLocalUserAtOnce(socket, NOBODY) === false) return undefined
   const { remoteAddress, remotePort, localAddress, localPort } = socket
-  const uid = await findSocketOwner(
+  return findSocketOwner(
     { address: remoteAddress!, port: remotePort! },
     { address: localAddress!, port: localPort! },
   )
-  return uid !== undefined && users.has(uid)
 }
 
 /** Like `isLocalUser`, without asking the kernel who owns the connection; undefined if only the kernel knows. */

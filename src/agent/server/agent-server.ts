@@ -12,8 +12,9 @@ import { FAILURES } from '../../failure/failure-table.js'
 import { explainSystemError } from '../../failure/system-failure.js'
 import type { HostPort } from '../../model/host-port.js'
 import { NODE_HEADER } from '../../sources/peer-wire.js'
+import { findLocalUser } from '../gateway/local-users.js'
 import type { Metrics } from '../metrics/metrics.js'
-import { judgeToken, type Token } from './authorize.js'
+import { judgeToken, type Permission, type Token } from './authorize.js'
 import { isOwnRequest } from './own-name.js'
 
 /** The arguments of a route. `parameters` are the named pieces of the path, decoded. */
@@ -35,6 +36,8 @@ export interface Route {
   readonly isOpen?: true
   /** Part of the page: also answered to clients with a link. */
   readonly isPage?: true
+  /** As the page for users of this machine, where a service has no tokens; a link does not open it. */
+  readonly isForUsers?: true
   readonly answer: (call: RouteCall) => Promise<void>
 }
 
@@ -54,11 +57,16 @@ const REQUEST_TIMEOUT_MS = 20_000
 /** How long a client may leave its answer unread before it is cut off, in ms. */
 const IDLE_TIMEOUT_MS = 60_000
 
+const AT_THE_DOOR =
+  'without agent.tokenFile the agent answers its own user and root here; other users ask at its door'
+
 interface ServerOptions {
   readonly listen: HostPort
   readonly node: string
-  /** Undefined: every client that reaches it may do everything. */
+  /** Undefined: every client that reaches it may do everything, or what `users` says. */
   readonly tokens: readonly Token[] | undefined
+  /** Of a service without tokens: users of this machine who may do everything, and what the others may. */
+  readonly users?: { readonly all: ReadonlySet<number>; readonly others: 'page' | 'nothing' } | undefined
   /** `host:port` that others use to reach it; absent: the address on which it listens. */
   readonly reachedAs?: string | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
@@ -123,24 +131,21 @@ export function createLimitedServer(tls: ServerOptions['tls'], listener: Request
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { routes, tokens, metrics, reachedAs }: ServerOptions,
+  { routes, tokens, users, metrics, reachedAs }: ServerOptions,
 ): Promise<void> {
   const [path = '', query = ''] = (request.url ?? '').split('?', 2)
   let name = 'none'
   try {
     const found = findRoute(routes, path)
-    const may = judgeToken(request.headers.authorization, tokens)
+    const isOpen = found?.route.isOpen === true
+    const isPage = found?.route.isPage ?? (tokens === undefined && found?.route.isForUsers) ?? false
+    const may = isOpen ? 'all' : await judgeRequest(request, { tokens, users })
     const isReading = request.method === 'GET' || request.method === 'HEAD'
-    if (may === 'nothing' && found?.route.isOpen !== true)
-      refuse(response, 401, 'the token is missing or wrong')
-    else if (
-      tokens === undefined &&
-      found?.route.isOpen !== true &&
-      !isOwnRequest(request.headers, reachedAs)
-    )
+    if (may === 'nothing' && tokens !== undefined) refuse(response, 401, 'the token is missing or wrong')
+    else if (tokens === undefined && !isOpen && !isOwnRequest(request.headers, reachedAs))
       refuse(response, 403, 'without agent.tokenFile the agent answers programs here only, at localhost')
-    else if (may === 'page' && found?.route.isOpen !== true && found?.route.isPage !== true)
-      refuse(response, 403, 'this link opens the page and nothing else')
+    else if (may === 'nothing' || (may === 'page' && !isPage))
+      refuse(response, 403, tokens === undefined ? AT_THE_DOOR : 'this link opens the page and nothing else')
     else if (may === 'read' && !isReading) refuse(response, 403, 'this token may only read')
     else if (!found) refuse(response, 404, 'there is no such path')
     else if (!found.route.methods.includes(request.method ?? '')) refuse(response, 405, 'method')
@@ -154,6 +159,16 @@ async function answer(
   } finally {
     metrics.add('dsc_requests_total', { route: name, status: String(response.statusCode) })
   }
+}
+
+/** A service without tokens listens on loopback alone, where the kernel says whose each connection is. */
+async function judgeRequest(
+  { headers, socket }: IncomingMessage,
+  { tokens, users }: Pick<ServerOptions, 'tokens' | 'users'>,
+): Promise<Permission> {
+  if (tokens !== undefined || users === undefined) return judgeToken(headers.authorization, tokens)
+  const uid = await findLocalUser(socket)
+  return uid !== undefined && users.all.has(uid) ? 'all' : users.others
 }
 
 function findRoute(routes: readonly Route[], path: string) {

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import type { CopyUse } from '../../model/copy.js'
 import type { Limit, Shortfall } from '../../policy/quota.js'
 import { exampleCopy } from '../../testing/example-copies.js'
-import { chooseFreeHint, chooseHint } from './explain-refusal.js'
+import { chooseFreeHint, chooseHint, describeHeld } from './explain-refusal.js'
+import { hideGuarded } from './hide-guarded.js'
 
 const DISK = { capacityBytes: 100, freeBytes: 30, inodesTotal: 0, inodesFree: 0 }
 const LOCK = { by: 'ops', reason: 'test', atMs: 0 }
@@ -82,4 +83,15 @@ for (const { name, shortfalls, holders = [], minFreeBytes = 0, hint } of [
 test('the hint where too little can be freed is a command that frees it', () => {
   assert.match(chooseFreeHint({ evictableBytes: 4096, evictableCopies: 1 }), /^dsc evict --free 4096 /)
   assert.match(chooseFreeHint({ evictableBytes: 0, evictableCopies: 0 }), /^dsc status /)
+})
+
+test('a copy that only some may read is in the way without its name, its tasks and its lock', () => {
+  const locked = held({ lock: LOCK, chargedBytes: 1024 })
+  const declared = [{ name: 'birds', source: 's3://b/', include: [], exclude: [], readers: ['user:ada'] }]
+  const [hidden] = hideGuarded({ declared }, [locked])
+  assert.equal(describeHeld(hidden!, [], 0), 'a dataset with readers 1 KiB, in use')
+  const shortfalls = [missing('maxPercent')]
+  assert.match(chooseHint({ shortfalls, holders: [hidden!], policy: {}, disk: DISK }), /^raise cache/)
+  const [shown] = hideGuarded({ declared: [] }, [locked])
+  assert.match(describeHeld(shown!, [], 0), /^birds 1 KiB, locked by ops: test/)
 })

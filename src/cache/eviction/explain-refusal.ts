@@ -11,6 +11,11 @@ import type { ShareStanding } from '../../policy/shares.js'
 /** Number of holders named; the rest are counted. */
 const NAMED_HOLDERS = 5
 
+/** A copy that is in the way. `isHidden`: only some may read it, and anybody may see the message, as in the history. */
+export interface Holder extends CopyUse {
+  readonly isHidden?: boolean
+}
+
 /**
  * The failure of a request that the policy has no room for: needed, available and evictable space, and the holders of
  * the rest.
@@ -20,7 +25,7 @@ export function explainRefusal(refused: {
   readonly node: string
   readonly request: SpaceRequest
   readonly plan: EvictionPlan
-  readonly holders: readonly CopyUse[]
+  readonly holders: readonly Holder[]
   readonly shares: readonly ShareStanding[]
   readonly leases: readonly Lease[]
   readonly policy: CachePolicy
@@ -66,7 +71,8 @@ function describeShare(standing: ShareStanding): string {
 }
 
 /** Short reasons why the policy cannot delete this copy. */
-export function describeHeld(copy: CopyUse, leases: readonly Lease[], nowMs: number): string {
+export function describeHeld(copy: Holder, leases: readonly Lease[], nowMs: number): string {
+  if (copy.isHidden) return `a dataset with readers ${formatByteSize(copy.chargedBytes)}, in use`
   const name = `${copy.dataset} ${formatByteSize(copy.chargedBytes)}`
   const uses = leases.filter(
     (lease) => lease.copyId === copy.copyId && lease.purpose !== 'stage' && isLeaseLive(lease, nowMs),
@@ -107,7 +113,7 @@ export function chooseFreeHint(plan: Pick<EvictionPlan, 'evictableBytes' | 'evic
 /** Facts that a hint is chosen from. */
 interface Refused {
   readonly shortfalls: readonly Shortfall[]
-  readonly holders: readonly CopyUse[]
+  readonly holders: readonly Holder[]
   readonly policy: CachePolicy
   readonly disk: DiskUsage
 }
@@ -116,11 +122,12 @@ interface Refused {
 export function chooseHint(refused: Refused): string {
   const { shortfalls, holders } = refused
   if (shortfalls.every(({ limit, missing }) => missing <= sumHeld(limit, holders))) {
-    const locked = holders.find(
+    const shown = holders.filter(({ isHidden }) => !isHidden)
+    const locked = shown.find(
       (copy) => copy.lock !== null && copy.source !== null && copy.referenceCount === 0,
     )
     if (locked) return `dsc unlock ${locked.dataset}`
-    const leased = holders.find((copy) => copy.referenceCount > 0)
+    const leased = shown.find((copy) => copy.referenceCount > 0)
     if (leased) return `dsc leases --dataset ${leased.dataset} (wait for them, or dsc release them)`
   }
   return chooseSetting(refused)

@@ -4,6 +4,7 @@ import type { Cache } from '../cache.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
 import { explainRefusal } from './explain-refusal.js'
 import { finishEvictions } from './finish-evictions.js'
+import { hideGuarded } from './hide-guarded.js'
 
 /** Rounds of evict-and-look-again. Each frees something or ends, so more are never needed in practice. */
 const MAX_ROUNDS = 1000
@@ -43,7 +44,9 @@ export async function settleAdmission<Other extends { readonly outcome: string }
       const { outcome: _, ...refusal } = answer
       const leases = await cache.record.listLeases({ node })
       const { request } = asked
-      throw explainRefusal({ ...refusal, dataset, request, disk, node, policy, leases, nowMs: cache.nowMs() })
+      const holders = hideGuarded(cache, refusal.holders)
+      const known = { dataset, request, disk, node, policy, leases, nowMs: cache.nowMs() }
+      throw explainRefusal({ ...refusal, ...known, holders })
     } else {
       if (isAdmission(answer, 'admit')) {
         const victims = answer.plan.victims.map(({ copy }) => copy)

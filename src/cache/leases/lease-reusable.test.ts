@@ -91,3 +91,17 @@ test('nothing is taken from a copy that was found damaged', async (context) => {
   assert.notEqual(next.copy.copyId, copy.copyId)
   assert.equal(readFileSync(join(next.copy.path, 'a'), 'utf8'), 'a')
 })
+
+test('bytes that only some may read become no dataset of others, who gave them or not', async (context) => {
+  const { cache, makeDataset, prepare } = await openExampleCache(context)
+  const files = makeDataset('files', { a: 'a' })
+  const { openSource } = cache
+  Object.assign(cache, { openSource: () => openSource(files) })
+  const countReused = async (name: string, readers?: readonly string[]) =>
+    (await prepare({ ...files, name, readers })).downloaded?.reusedFiles
+  assert.equal(await countReused('faces', ['user:ada']), 0)
+  assert.equal(await countReused('eves', ['user:eve']), 0)
+  assert.equal(await countReused('open'), 0)
+  assert.equal(await countReused('more-faces', ['user:ada']), 1)
+  assert.equal(await countReused('more-open'), 1)
+})

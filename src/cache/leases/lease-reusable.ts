@@ -2,6 +2,7 @@ import { type Copy, formatStripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { findHubUrl } from '../../model/source-url.js'
 import type { Cache } from '../cache.js'
+import { findReaders, findReadersOf } from '../find-readers.js'
 import { TransferLeases } from './transfer-lease.js'
 
 /** Ready copies that stay until they are released. */
@@ -79,11 +80,17 @@ function nameOf(stripe: Copy['stripe']): string {
 }
 
 async function listOthers(
-  { record, node, nowMs }: Cache,
+  cache: Cache,
   { dataset, source }: { readonly dataset: string; readonly source: Dataset },
 ): Promise<readonly Copy[]> {
+  const { record, node, nowMs } = cache
+  const readers = JSON.stringify(findReaders(cache, source))
+  // A listing that everybody may see does not make bytes theirs that only some may read.
+  const isForSame = (copy: Copy) => [undefined, readers].includes(JSON.stringify(findReadersOf(cache, copy)))
   const copies = await record.listCopies({ node, states: ['ready'] }, nowMs())
-  const others = copies.filter((copy) => copy.dataset !== dataset && copy.source !== null).toSorted(byAge)
+  const others = copies
+    .filter((copy) => copy.dataset !== dataset && copy.source !== null && isForSame(copy))
+    .toSorted(byAge)
   const isOfSource = ({ source: known }: Copy) =>
     known !== null && bare(known) === bare(source) && known.endpoint === source.endpoint
   const same = others.filter(isOfSource).slice(0, MAX_SAME_SOURCE)

@@ -24,6 +24,7 @@ export const definition = z
       })
       .optional(),
     columns: list(z.string()).optional(),
+    readers: list(z.string()).optional(),
   })
   .meta({ id: 'dataset' })
 

@@ -7,6 +7,7 @@ import type { Shortfall } from '../../policy/quota.js'
 import type { Cache } from '../cache.js'
 import { listElsewhere } from '../download/list-elsewhere.js'
 import { describeHeld } from '../eviction/explain-refusal.js'
+import { hideGuarded } from '../eviction/hide-guarded.js'
 import { findDeadLeases } from '../leases/find-dead-leases.js'
 
 /** The outcome of a `prepare` now, worked out without doing anything. */
@@ -91,7 +92,7 @@ export async function planPrepare(
     evictableBytes: plan?.evictableBytes ?? 0,
     held:
       admission.outcome === 'refuse'
-        ? admission.holders.map((copy) => describeHeld(copy, leases, nowMs))
+        ? hideGuarded(cache, admission.holders).map((copy) => describeHeld(copy, leases, nowMs))
         : [],
   }
 }

@@ -8,6 +8,8 @@ import type { Cache } from '../cache.js'
 import { type Downloaded, downloadFiles } from '../download/download-files.js'
 import { openNodeShare } from '../download/node-share.js'
 import { WaitingThreads } from '../download/transfer/waiting-threads.js'
+import { findReaders } from '../find-readers.js'
+import { guardFolder } from '../guard-copy.js'
 import { makeHeld } from '../held-cache.js'
 import { KeptStageLease } from '../leases/keep-stage-lease.js'
 import { leaseReusable } from '../leases/lease-reusable.js'
@@ -75,6 +77,8 @@ async function stage(cache: Cache, turn: StageTurn, options: Staging): Promise<S
   const { dataset, isRefresh = false, sharedWith = [], version } = options
   const staged = withClosers(async (closers) => {
     closers.add(() => held.close())
+    const readers = findReaders(cache, dataset)
+    if (readers) await guardFolder(held.path, readers)
     const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith, version })
     const source = staging ?? (await cache.openSource(dataset))
     closers.add(() => source.close())

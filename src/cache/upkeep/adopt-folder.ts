@@ -14,6 +14,8 @@ import { copyDirectory, stagingDirectoryOf } from '../cache-layout.js'
 import { listIntoManifest } from '../download/list-into-manifest.js'
 import { publishCopy } from '../download/publish-copy.js'
 import { discardDirectory } from '../eviction/finish-evictions.js'
+import { findReaders } from '../find-readers.js'
+import { guardFolder } from '../guard-copy.js'
 import { makeHeld, namesBelow } from '../held-cache.js'
 import { KeptStageLease, STAGE_LEASE_MS } from '../leases/keep-stage-lease.js'
 import {
@@ -59,6 +61,7 @@ export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<
     ...{ name: request.name, source: `${pathToFileURL(folder)}/` },
     ...{ include, exclude },
   }
+  if (findReaders(cache, dataset)) await requireClosed(folder, dataset.name)
   const turn = await reserve(cache, dataset)
   const kept = new KeptStageLease(cache, turn, { signal: request.signal })
   try {
@@ -77,6 +80,14 @@ export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<
     const ended = { copyId: turn.copy.copyId, stageLeaseId, useLeaseId, isForgotten: true }
     await cache.record.endStaging(ended, cache.nowMs())
   }
+}
+
+/** An adopted folder keeps its modes: those of a dataset with readers are its owner's to set. */
+async function requireClosed(folder: string, name: string): Promise<void> {
+  if (((await stat(folder)).mode & 0o007) === 0) return
+  throw new DscError('USAGE', `everybody may read ${folder}, and ${name} has readers`, {
+    hint: `chmod o= ${folder}`,
+  })
 }
 
 /** Reserves a row in the record while the folder is read, so that a cleanup knows who uses the directory. */
@@ -158,6 +169,8 @@ async function proveInto(
   const held = makeHeld(cache.root, namesBelow(cache.root, request.staging))
   const proving = withClosers(async (closers) => {
     closers.add(() => held.close())
+    const readers = findReaders(cache, dataset)
+    if (readers) await guardFolder(held.path, readers)
     const source = await cache.openSource(dataset)
     closers.add(() => source.close())
     const listing = await listIntoManifest({ source, dataset, copyDirectory: held.path, signal })

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { chmodSync } from 'node:fs'
 import { basename } from 'node:path'
 import { withClosers } from '../../failure/closers.js'
 import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
@@ -205,6 +206,7 @@ function holdForRepair(cache: Cache, copy: Copy) {
   const beside = copy.origin === 'local' ? files : makeHeld(cache.root, ['staging'])
   const name = `${basename(repairPrefix(cache.root, copy))}${randomBytes(4).toString('hex')}`
   const bench = beside.makeFolder(name)
+  chmodSync(bench.path, 0o700) // its files may be for some readers alone
   return {
     directory,
     files,

@@ -10,6 +10,7 @@ import { DEFAULT_GATEWAY_KEEP_MS } from '../../config/resolve-settings.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
+import type { RightRules } from '../../policy/rights.js'
 import type { AgentAnswer } from '../answers/cluster-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
@@ -94,10 +95,15 @@ export function agentCommand(context: CliContext): Command {
     })
 }
 
-function readDoor({ agent, datasets, historyMs, origins }: Config, path: string): DoorSettings {
+function readDoor(config: Config, path: string): DoorSettings {
+  const { agent, historyMs, origins } = config
   const isRequired = origins['agent.door']?.kind !== 'default'
-  const { admins, undeclaredBytesPerUser } = agent
-  return { path, admins, undeclaredBytesPerUser, historyMs, declared: datasets, isRequired }
+  const { undeclaredBytesPerUser } = agent
+  return { path, rules: rulesOf(config), undeclaredBytesPerUser, historyMs, isRequired }
+}
+
+function rulesOf({ agent: { admins } }: Config): RightRules {
+  return { ownerUid: process.geteuid?.() ?? 0, admins }
 }
 
 function readGateway(config: Config, listen: HostPort | undefined): GatewaySettings | undefined {
@@ -113,6 +119,7 @@ function readGateway(config: Config, listen: HostPort | undefined): GatewaySetti
     ranges: gateway?.ranges ?? 'proven',
     names: [...(gateway?.names ?? []), ...findOwnNames(config, at)],
     users: users === 'all' ? 'all' : new Set(users),
+    rules: rulesOf(config),
   }
 }
 
