@@ -30,7 +30,8 @@ export async function resolveDataset(
     const record = await context.openRecord()
     const name = deriveDatasetName(raw, settings)
     const known = await record.findDataset(name)
-    const own = known?.source === raw ? known : { name, source: raw, include: [], exclude: [] }
+    const isKnown = known !== undefined && findCanonicalSource(known.source) === source
+    const own = isKnown ? known : { name, source: raw, include: [], exclude: [] }
     return { ...own, ...Object.fromEntries(given) }
   }
   const declared = datasets.find(({ name }) => name === raw)
