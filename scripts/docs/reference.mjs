@@ -61,7 +61,7 @@ async function writeCommands() {
   const common = program.options.filter(({ long }) => long !== '--version')
   return [
     `${NOTE}# Commands\n`,
-    '`dsc help <command>` has examples. Every command also takes:\n',
+    '`dsc help <command>` has examples, with `--all` also options for tuning and tests. Every command takes:\n',
     ...common.map(({ flags, description }) => `- \`${flags}\`: ${description}`),
     '',
     ...program.commands

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { describeOption } from './arguments/describe-option.js'
 import type { CliContext } from './context.js'
 import { loadProgram } from './program.js'
+import { QUIET_OPTIONS } from './quiet-options.js'
 
 const program = await loadProgram({} as CliContext)
 
@@ -45,4 +46,23 @@ test('dsc --help is one screen: every listed verb on a line of its own', () => {
     lines.filter((line) => line.length > 80 || line.startsWith('    ')),
     [],
   )
+})
+
+/** The options that a help lists: without those of every command. */
+function* listShown(root: Command): Generator<string> {
+  const shared = new Set(root.options.map(({ long }) => long))
+  for (const [path, { options }] of listCommands(root))
+    for (const { long, hidden } of path === 'dsc' ? [] : options)
+      if (!hidden && !shared.has(long)) yield `${path} ${long}`
+}
+
+test('help leaves out the options for tests, tuning and papers; help --all has every one', async () => {
+  const all = await loadProgram({} as CliContext, { showsQuiet: true })
+  const shown = new Set(listShown(program))
+  const quiet = [...listShown(all)].filter((option) => !shown.has(option))
+  const told = Object.entries(QUIET_OPTIONS).flatMap(([path, names]) =>
+    names.map((name) => `dsc ${path} ${name}`),
+  )
+  assert.deepEqual(quiet.toSorted(), told.toSorted())
+  assert.ok(shown.size <= 187, `${shown.size} options to learn`)
 })

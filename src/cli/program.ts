@@ -4,8 +4,14 @@ import { writeAll } from '../platform/standard-streams.js'
 import { describeOption } from './arguments/describe-option.js'
 import type { CliContext } from './context.js'
 import { formatGlobalOptions, GLOBAL_OPTIONS, hasOnlyGlobalOptions } from './global-options.js'
+import { hideQuietOptions } from './quiet-options.js'
 import { findVerb, readVerbWords, rejectUnknownVerb, VIEWS } from './verb-words.js'
 import { VERBS, type Verb } from './verbs.js'
+
+/** Whether help lists the options for tests, tuning and papers, too. */
+interface Help {
+  readonly showsQuiet: boolean
+}
 
 /** Verbs that ask the node's service where there is one; the others are for the owner of a cache. */
 const AT_DOOR = /^(prepare|run|release|dataset|lock|unlock|evict|status|leases|history|report|why|doctor)$/
@@ -16,12 +22,19 @@ export function goesThroughDoor(argv: readonly string[]): boolean {
 }
 
 /** Runs the verb in `argv` (without node and script). Rejects as the verb does. */
-export async function runProgram(argv: readonly string[], context: CliContext): Promise<void> {
+export async function runProgram(
+  argv: readonly string[],
+  context: CliContext,
+  help: Help = { showsQuiet: false },
+): Promise<void> {
   const [first, ...words] = argv
   if (first === 'help') {
     if (words[0] === 'options') return writeAll('stdout', formatGlobalOptions())
     if (words[0] === 'exit-codes') return runProgram(['doctor', '--exit-codes', ...words.slice(1)], context)
-    return runProgram([...readVerbWords(words).argv, '--help'], context)
+    const named = words.filter((word) => word !== '--all')
+    return runProgram([...readVerbWords(named).argv, '--help'], context, {
+      showsQuiet: named.length < words.length,
+    })
   }
   const asked = findVerb(argv)
   const isVersionAsked = argv.includes('--version') || argv.includes('-V')
@@ -31,7 +44,7 @@ export async function runProgram(argv: readonly string[], context: CliContext): 
   rejectUnknownVerb(argv)
   const program = createProgram(context.version)
   for (const verb of VERBS)
-    addVerb(program, verb, verb.name === asked ? await loadVerb(verb, context) : undefined)
+    addVerb(program, verb, verb.name === asked ? await loadVerb(verb, context, help) : undefined)
   if (asked === undefined && hasOnlyGlobalOptions(argv)) return program.outputHelp()
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -61,17 +74,18 @@ function describePath(program: Command, argv: readonly string[]): string {
 }
 
 /** The whole tree with every verb's own options, for completion and tests: it is slow to load. */
-export async function loadProgram(context: CliContext): Promise<Command> {
+export async function loadProgram(context: CliContext, help: Help = { showsQuiet: false }): Promise<Command> {
   const program = createProgram('')
-  for (const verb of VERBS) addVerb(program, verb, await loadVerb(verb, context))
+  for (const verb of VERBS) addVerb(program, verb, await loadVerb(verb, context, help))
   return program
 }
 
 /** A verb with its options and those that lead to its views. */
-async function loadVerb(verb: Verb, context: CliContext): Promise<Command> {
+async function loadVerb(verb: Verb, context: CliContext, { showsQuiet }: Help): Promise<Command> {
   const command = (await verb.load())(context, () => loadProgram(context))
   for (const view of VIEWS)
     if (view.verb === verb.name) command.option(view.option, `${view.summary} (takes options of its own)`)
+  if (!showsQuiet) hideQuietOptions(command)
   return withGlobalOptions(command)
 }
 

@@ -71,11 +71,11 @@ export function withFeedOptions(command: Command): Command {
     .option('--order <kind>', 'shuffle, feistel6, sequential, or groups-16 (row groups)', parseOrder)
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--mix <name=times,…>', 'datasets, and how often an epoch reads each sample', parseMix)
-  for (const option of createTuningOptions()) command.addOption(option.hideHelp())
+  for (const option of createTuningOptions()) command.addOption(option)
   return command
 }
 
-/** Options for tests and measurements, which help leaves out: what they change, the feed chooses better by itself. */
+/** Options for tests and measurements: the feed chooses better by itself. */
 function createTuningOptions(): readonly Option[] {
   return [
     new Option('--k <n>', 'samples per request').argParser(parseK).default('auto'),

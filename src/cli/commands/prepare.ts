@@ -56,9 +56,9 @@ export function prepareCommand(context: CliContext): Command {
     .option('--profile <name>', 'of a source: AWS profile')
     .option('--hf', 'of an hf:// source: print a folder for HF_HUB_CACHE')
     .option('--no-wait', 'fail if another process is staging the dataset')
-    .option('--nodes <nodes>', 'stage on these nodes: a,b,c', parseNodes)
+    .option('--nodes <nodes>', 'stage on these nodes: a,b,c, or on all with an agent', parseNodes)
     .option('--stripe <nodes>', 'spread the dataset over these nodes: a,b,c', parseNodes)
-    .option('--all', 'stage on every node with an agent')
+    .option('--all', 'as --nodes all')
     .option('--remote', 'use a copy on another node over HTTP, and print its URL')
     .option(
       '--deadline <duration>',
@@ -71,7 +71,9 @@ export function prepareCommand(context: CliContext): Command {
       'after',
       '\ndsc leases the copy to the Slurm job or pod, to --task, or to the calling shell or script, and never evicts a\nleased copy.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers birds labels\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://open-data/flowers/ --anonymous --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     for dsc feed',
     )
-    .action(async (named: readonly string[], options: PrepareOptions) => {
+    .action(async (named: readonly string[], given: PrepareOptions) => {
+      const { nodes, ...others } = given
+      const options = nodes?.join() === 'all' ? { ...others, all: true as const } : given
       const work = () =>
         runWithinDeadline(context, options.deadline, (limited) => prepare(limited, named, options))
       await (options.prolog ? runAsProlog(context, named.join(', '), work) : work())
@@ -91,7 +93,7 @@ async function prepare(
   for (const raw of named) datasets.push(await resolveDataset(context, raw, settings)) // before anything is staged
   if (options.hf) datasets.forEach(requireRepository)
   if (options.stripe && (options.nodes || options.all || options.remote || options.plan)) {
-    throw new DscError('USAGE', '--stripe goes with none of --nodes, --all, --remote and --plan', {
+    throw new DscError('USAGE', '--stripe goes with none of --nodes, --remote and --plan', {
       hint: 'dsc prepare --help',
     })
   }
