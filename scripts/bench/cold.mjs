@@ -1,9 +1,8 @@
 // From nothing to two epochs, behind a link of 1 Gb/s and 20 ms: dsc while it stages and staged first, MosaicML
-// Streaming, LitData, s3torchconnector and a DataLoader over boto3, in turn; and cold feeds on several nodes at once, in
-// network namespaces (root, iproute2, the kernel's tbf).
-// --sets of objects,shards, or none; --scale: a fraction makes a short run; --steps: a training step as a part of the
-// link's time for a batch; --nodes: how many at once, or none; --data FOLDER: kept, and used again; --results FILE: each
-// run is kept there, and joins those of earlier calls, so that several calls may make one page
+// Streaming, LitData, s3torchconnector and a DataLoader over boto3, in turn.
+// --sets of objects,shards; --scale: a fraction makes a short run; --steps: a training step as a part of the link's time
+// for a batch; --data FOLDER: kept, and used again; --results FILE: each run is kept there, and joins those of earlier
+// calls, so that several calls may make one page
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomFillSync } from 'node:crypto'
 import { once } from 'node:events'
@@ -11,10 +10,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { cpus } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { feedOnNodes } from './cold/feed-on-nodes.mjs'
-import { loaderTables, nodesTable } from './cold/tables.mjs'
+import { loaderTables } from './cold/tables.mjs'
 import { KEYS, makeFiles, s3Dataset, startShapedStore, writeSettings } from './harness/stores.mjs'
-import { hasNamespaces } from './harness/swarm-world.mjs'
 
 const LINK = { bytesPerSecond: 1e9 / 8, delayMs: 20 }
 const BATCH = 64
@@ -34,18 +31,10 @@ const MACHINE = `${cpus().length} × ${cpus()[0].model}`
 export const benchmark = {
   page: 'cold.md',
   options: {
-    ...{
-      rounds: 1,
-      sets: 'objects,shards',
-      scale: 1,
-      steps: '0,0.5,1',
-      nodes: '1,4,8',
-      data: '',
-      results: '',
-    },
+    ...{ rounds: 1, sets: 'objects,shards', scale: 1, steps: '0,0.5,1', data: '', results: '' },
     loaders: 'arriving,unproven,listed,staged,mosaicml,litdata,s3torchconnector,boto3',
   },
-  smoke: { scale: 0.001, steps: '0', loaders: 'arriving,unproven', nodes: '1' },
+  smoke: { scale: 0.001, steps: '0', loaders: 'arriving,unproven' },
   async run(bench) {
     const { given } = bench
     const kept = given.results && existsSync(given.results) ? JSON.parse(readFileSync(given.results)) : []
@@ -54,14 +43,8 @@ export const benchmark = {
       results.push(...runs.map((run) => ({ ...run, machine: MACHINE })))
       if (given.results) writeFileSync(given.results, JSON.stringify(results))
     }
-    if (given.sets !== 'none') await measureSets(bench, keep)
-    if (given.nodes !== 'none' && !(await hasNamespaces()))
-      bench.leaveOut('nodes', 'network namespaces need root')
-    else if (given.nodes !== 'none') keep(...(await feedOnNodes(bench, given.nodes.split(',').map(Number))))
-    const loaders = results.filter(({ loader }) => loader !== undefined)
-    bench.section('loaders', loaderTables(loaders))
-    if (results.some(({ nodes }) => nodes))
-      bench.section('nodes', nodesTable(results.filter(({ nodes }) => nodes)))
+    await measureSets(bench, keep)
+    bench.section('loaders', loaderTables(results))
   },
 }
 

@@ -13,7 +13,7 @@ import { parseWords, printHead } from './harness/read-options.mjs'
 
 const NAMES =
   `start warm stage survival peers listing refresh growth history cluster swarm swarm-model shares cold gateway feed
-  formats exchange codec memory memory-models`.split(/\s+/)
+  formats exchange codec memory`.split(/\s+/)
 const ROOT = join(import.meta.dirname, '../..')
 const { common, positionals, rest } = parseWords(process.argv.slice(2))
 const pages = common.pages ?? join(ROOT, 'docs/benchmarks')

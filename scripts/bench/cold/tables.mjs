@@ -60,28 +60,6 @@ function summarize(runs) {
   })
 }
 
-export function nodesTable(runs) {
-  const { megabits, delayMs, objects, bytes, machine } = runs[0]
-  const last = (run) => run && Math.max(...run.epoch)
-  const seconds = (list) => `${Math.min(...list).toFixed(2)} to ${Math.max(...list).toFixed(2)}`
-  const alone = runs.find(({ nodes }) => nodes === 1)
-  const heads = [
-    'nodes',
-    'first batch, s',
-    'epoch 1, s',
-    "last node, × one node's",
-    'copies from the store',
-    'processors busy',
-  ]
-  const rows = runs.map((run) => {
-    const { nodes, first, epoch, copies, processor } = run
-    const busy = `${Math.round(100 * processor)} %`
-    return [nodes, seconds(first), seconds(epoch), ratio(last(run), last(alone)), copies.toFixed(3), busy]
-  })
-  const how = `Cables of ${megabits} Mb/s each way, a store that answers after ${delayMs} ms; ${format(objects)} objects (${Math.round(bytes / 1e6)} MB); ${machine}.\n`
-  return [how, ...table(heads, rows, { texts: 0 })]
-}
-
 function groups(list, keyOf) {
   return [...Map.groupBy(list, keyOf).values()]
 }

@@ -20,13 +20,9 @@ export async function hasNamespaces() {
 }
 
 /**
- * Makes nodes whose datasets are `<shape>-<run>` for each of `shapes` and `runs`; the store answers after `delayMs`.
- * Everything ends with `context`.
+ * Makes nodes whose datasets are `<shape>-<run>` for each of `shapes` and `runs`. Everything ends with `context`.
  */
-export async function makeSwarm(
-  context,
-  { nodes, megabits, storeMegabits, shapes, runs, folder, delayMs = 0 },
-) {
+export async function makeSwarm(context, { nodes, megabits, storeMegabits, shapes, runs, folder }) {
   const network = await makeNetwork(context, nodes + 1)
   const storeHost = network.hosts[nodes]
   const pathOf = (index) => `${String(index).padStart(5, '0')}.bin`
@@ -35,7 +31,7 @@ export async function makeSwarm(
     makeFiles(join(folder, name), { objects: files, bytes, pathOf, fill: (block) => randomFillSync(block) })
   const link = {
     bytesPerSecond: Number.POSITIVE_INFINITY,
-    delayMs,
+    delayMs: 0,
     enter: storeHost.enter,
     address: storeHost.address,
   }
