@@ -1,5 +1,5 @@
 import type { FormatName, ToldDialect } from './sample-formats.js'
-import { formatSourceUrl, parseSourceUrl } from './source-url.js'
+import { findCanonicalSource, formatSourceUrl, parseSourceUrl } from './source-url.js'
 
 /** A named source of training data with filters. Optional settings are absent, never empty. */
 export interface Dataset {
@@ -39,10 +39,15 @@ export type SourceSettings = {
   readonly [Key in keyof Filters | 'endpoint' | 'profile' | 'anonymous']?: Dataset[Key] | undefined
 }
 
+/** Whether two URLs are spellings of one source. */
+export function isSameSource(one: string, other: string): boolean {
+  return one === other || (findCanonicalSource(one) ?? one) === (findCanonicalSource(other) ?? other)
+}
+
 /** Whether two definitions select the same objects; how their bytes are reached does not matter. */
 export function isSameDefinition(one: Dataset, other: Dataset): boolean {
-  const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
-  return content(one) === content(other)
+  const filters = ({ include, exclude }: Dataset) => JSON.stringify([include, exclude])
+  return filters(one) === filters(other) && isSameSource(one.source, other.source)
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/

@@ -20,6 +20,7 @@ test('an adopted folder is as published while it is there and holds anything', a
 
 for (const { name, change, isSame } of [
   { name: 'the same definition', change: {}, isSame: true },
+  { name: 'another spelling of its source', change: { source: 'S3://bucket/a' }, isSame: true },
   { name: 'another source', change: { source: 's3://other/' }, isSame: false },
   { name: 'other includes', change: { include: ['*.jpg'] }, isSame: false },
   { name: 'other excludes', change: { exclude: ['*.tmp'] }, isSame: false },

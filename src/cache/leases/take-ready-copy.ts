@@ -1,5 +1,5 @@
 import type { Copy, Stripe } from '../../model/copy.js'
-import type { Dataset } from '../../model/dataset.js'
+import { type Dataset, isSameDefinition } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { isEmpty, isGone } from '../../platform/is-gone.js'
 import type { Cache } from '../cache.js'
@@ -40,7 +40,5 @@ export function isAsPublished({ origin, directory, path }: Copy): boolean {
 
 /** Whether the copy has the content that the definition names today; how its bytes are reached does not matter. */
 export function isOfDefinition(copy: Copy, dataset: Dataset): boolean {
-  if (copy.source === null) return true
-  const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
-  return content(copy.source) === content(dataset)
+  return copy.source === null || isSameDefinition(copy.source, dataset)
 }

@@ -1,4 +1,4 @@
-import { isUndeclared } from '../../model/dataset.js'
+import { isSameSource, isUndeclared } from '../../model/dataset.js'
 import type { Surroundings } from '../surroundings.js'
 import { isSource, resolveDataset } from './resolve-dataset.js'
 import { unknownDataset } from './unknown-dataset.js'
@@ -35,5 +35,5 @@ export async function nameDataset(context: Surroundings, named: string): Promise
   const record = await context.openRecord()
   if (await record.findDataset(name)) return name
   const known = await record.listDatasets()
-  return known.find((one) => one.source === source && isUndeclared(one))?.name ?? name
+  return known.find((one) => isSameSource(one.source, source) && isUndeclared(one))?.name ?? name
 }

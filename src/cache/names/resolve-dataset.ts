@@ -3,8 +3,8 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
-import { type Dataset, deriveDatasetName, type SourceSettings } from '../../model/dataset.js'
-import { findCanonicalSource, findHubPage, parseSourceUrl } from '../../model/source-url.js'
+import { type Dataset, deriveDatasetName, isSameSource, type SourceSettings } from '../../model/dataset.js'
+import { findHubPage, parseSourceUrl } from '../../model/source-url.js'
 import type { Surroundings } from '../surroundings.js'
 import { unknownDataset } from './unknown-dataset.js'
 
@@ -23,15 +23,13 @@ export async function resolveDataset(
   const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   if (raw.includes('://')) {
     parseWord(parseSourceUrl, raw)
-    const source = findCanonicalSource(raw)
-    const declared =
-      given.length === 0 ? datasets.find((one) => findCanonicalSource(one.source) === source) : undefined
+    const declared = given.length === 0 ? datasets.find(({ source }) => isSameSource(source, raw)) : undefined
     if (declared) return declared
     const record = await context.openRecord()
     const name = deriveDatasetName(raw, settings)
     const known = await record.findDataset(name)
-    const isKnown = known !== undefined && findCanonicalSource(known.source) === source
-    const own = isKnown ? known : { name, source: raw, include: [], exclude: [] }
+    const own =
+      known && isSameSource(known.source, raw) ? known : { name, source: raw, include: [], exclude: [] }
     return { ...own, ...Object.fromEntries(given) }
   }
   const declared = datasets.find(({ name }) => name === raw)

@@ -1,4 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { isSameSource } from '../../model/dataset.js'
 import { findClosest } from '../../model/find-closest.js'
 import type { Surroundings } from '../surroundings.js'
 
@@ -12,7 +13,7 @@ export async function unknownDataset(
   const record = await context.openRecord()
   const known = [...datasets, ...(await record.listDatasets())]
   const near =
-    known.find(({ source }) => source === raw)?.name ??
+    known.find(({ source }) => isSameSource(source, raw))?.name ??
     findClosest(
       raw,
       known.map(({ name }) => name),
