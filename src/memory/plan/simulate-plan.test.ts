@@ -84,6 +84,20 @@ test('simulatePlan gives up where the stall is longer than asked about, and says
   assert.deepEqual(simulatePlan(PROFILE, planned(), enough), whole)
 })
 
+test('simulatePlan frees the memory of a copy, if eager, as soon as it is out and no sooner', () => {
+  const curves = (plan: MemoryPlan, copySlowdown: number) =>
+    [false, true].map((isEager) => {
+      const options = { capacityBytes: BUDGET, faults: { copySlowdown: () => copySlowdown }, isEager }
+      return simulatePlan(PROFILE, plan, options).bytesPerEvent
+    }) as [readonly number[], readonly number[]]
+  const late = { ...planned(), moves: planned().moves.map((move) => ({ ...move, freeBy: move.inAt - 1 })) }
+  const [asPlanned, eager] = curves(late, 0.01)
+  assert.ok(eager.every((bytes, event) => bytes <= asPlanned[event]!))
+  assert.ok(Math.max(...eager) < Math.max(...asPlanned))
+  const [waited, slow] = curves(planned(), 50)
+  assert.deepEqual(slow, waited, 'a copy that ends only when it is waited for frees nothing before')
+})
+
 test('simulatePlan does a failed copy again', () => {
   const options = { capacityBytes: BUDGET }
   const fine = simulatePlan(PROFILE, planned(), options)

@@ -124,7 +124,7 @@ class SimulatedStep {
     this.#copyingOut = this.#copyingOut.filter((move) => {
       const isDone = this.#outDoneUs.get(move)! <= this.#nowUs
       if (isDone) this.#ledger.drop(move.storage)
-      return !isDone && this.#ledger.has(move.storage)
+      return !isDone
     })
   }
 

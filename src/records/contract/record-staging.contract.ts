@@ -167,6 +167,19 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
   })
 
   contract(
+    'charges no copy that is still being staged, though others on its node are ready',
+    async (record) => {
+      await stageCopy(record, 'birds', 'task-2')
+      const joined = await record.joinOrReserve(joinRequest('flowers', 'task-1'), NOW_MS)
+      assert.equal(joined.outcome, 'stage')
+      const { copyId } = joined.copy
+      const request = { copyId, chargedBytes: 300, chargedInodes: 7, task: 'task-1' }
+      const decide = () => assert.fail('nothing is to be decided')
+      assert.deepEqual(await record.chargeCopy(request, decide, NOW_MS), { outcome: 'gone' })
+    },
+  )
+
+  contract(
     'charges a ready copy for more, and evicts for it what the policy allows',
     async (record, second) => {
       const { copy, leaseId } = await stageCopy(record, 'flowers', 'task-1')
