@@ -18,7 +18,16 @@ from loads import build_load  # noqa: E402
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
-from dsc.exchange import Profiler, ScaledHalf, SharedMemory, ddp_kwargs, probe_link, scaled_half_hook  # noqa: E402
+from dsc.exchange import (  # noqa: E402
+    BlockwiseInt8,
+    Profiler,
+    ScaledHalf,
+    SharedMemory,
+    blockwise_int8_hook,
+    ddp_kwargs,
+    probe_link,
+    scaled_half_hook,
+)
 
 MIB = 1 << 20
 
@@ -59,7 +68,12 @@ def steps_of(arguments, folder, load):
             plans[wire] = {key: plan[key] for key in ("wire", "wireExplanation", "threshold", "ddp") if key in plan}
         dist.barrier()
     ways = {}
-    for name, hook, wire in [("gloo fp32", None, "fp32"), ("fp16 hook", "fp16", "fp16"), ("dsc scaled fp16", "scaled", "fp16")]:
+    for name, hook, wire in [
+        ("gloo fp32", None, "fp32"),
+        ("fp16 hook", "fp16", "fp16"),
+        ("dsc scaled fp16", "scaled", "fp16"),
+        ("dsc int8", "int8", "fp16"),
+    ]:
         ways[f"{name}, DDP's buckets"] = hooked(build(), hook)
         ways[f"{name}, threshold"] = hooked(build(), hook, ddp_kwargs(f"{folder}/{wire}.plan.json"))
     rows = measure(arguments, ways, batch)
@@ -111,6 +125,8 @@ def hooked(model, hook, how=None, **scaled):
     ddp = DistributedDataParallel(model, **(how or {}))
     if hook == "fp16":
         ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    if hook == "int8":
+        ddp.register_comm_hook(BlockwiseInt8(), blockwise_int8_hook)
     if hook == "scaled":
         ddp.register_comm_hook(ScaledHalf(model.parameters(), **scaled), scaled_half_hook)
     return ddp, [], []

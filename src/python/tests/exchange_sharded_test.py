@@ -13,7 +13,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.functional import cross_entropy
 
 from dsc.exchange import ScaledReduceScatter, use_scaled_half
-from dsc.exchange.sharded import _decode, _encode
+from dsc.exchange.sharded import HALVES
 
 
 class Perceptron(nn.Sequential):
@@ -123,13 +123,13 @@ def test_a_small_gpt_ends_with_the_loss_of_fp32_after_300_steps():
 @pytest.mark.parametrize("size", [1e-38, 1e-20, 1.0, 65_504.0, 1e30, 3e38])
 def test_values_of_any_size_travel(size):
     rows = torch.tensor([[1.0, -0.37, 0.0], [0.0, 0.0, 0.0]]) * size
-    assert torch.allclose(_decode(_encode(rows)), rows, rtol=2**-11, atol=0)
+    assert torch.allclose(HALVES.decode(HALVES.encode(rows), rows.shape[1]), rows, rtol=2**-11, atol=0)
 
 
 @pytest.mark.parametrize("bad", [float("inf"), float("-inf"), float("nan")])
 def test_what_is_not_finite_gets_through_and_spoils_no_other_row(bad):
     rows = torch.tensor([[1e-9, bad], [1e-9, 2e-9]])
-    found = _decode(_encode(rows))
+    found = HALVES.decode(HALVES.encode(rows), rows.shape[1])
     assert torch.equal(found[0, 1].isnan(), rows[0, 1].isnan()) and not found[0, 1].isfinite()
     assert torch.allclose(found[1], rows[1], rtol=2**-11, atol=0)
 

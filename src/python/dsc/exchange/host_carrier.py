@@ -39,7 +39,7 @@ class HostCarrier:
         self._buffers = Buffers()
         # Collectives of one group must start in the same order on all ranks. Gathers start whenever a sum is complete,
         # anywhere between the calls of the hook: so they have a group of their own, and an order of their own.
-        self._gather_group = _open_group(process_group) if self._ranks > 2 else None
+        self._gather_group = open_group(process_group) if self._ranks > 2 else None
         self._gathers = InOrder(self._start_gather)
 
     def send(self, run: Run, arrived: Arrived) -> None:
@@ -65,7 +65,7 @@ class HostCarrier:
             self._accept(run, wire, arrived)
             self._buffers.give(wire)
 
-        _then(work, arrived, accept)
+        when_done(work, arrived, accept)
 
     def _scatter(self, run: Run, arrived: Arrived) -> None:
         """Every rank gets one chunk from all others, sums it, and gives the sum to all."""
@@ -86,7 +86,7 @@ class HostCarrier:
             self._buffers.give(own, shown, total)
             self._gathers.drain()
 
-        _then(work, arrived, add)
+        when_done(work, arrived, add)
 
     def _start_gather(self, gather: _Gather) -> bool:
         if gather.share is None:
@@ -99,7 +99,7 @@ class HostCarrier:
             self._accept(run, whole[: run.values.numel()], arrived)
             self._buffers.give(share, whole)
 
-        _then(work, arrived, accept)
+        when_done(work, arrived, accept)
         return True
 
     def _encode(self, run: Run, count: int) -> torch.Tensor:
@@ -120,7 +120,7 @@ class HostCarrier:
         arrived(None)
 
 
-def _then(work: dist.Work | None, arrived: Arrived, go_on: Callable[[], None]) -> None:
+def when_done(work: dist.Work | None, arrived: Arrived, go_on: Callable[[], None]) -> None:
     """Calls `go_on()` in the back end's thread when `work` is done; a failure of either goes to `arrived`."""
 
     def done(future: torch.futures.Future[Any]) -> None:
@@ -134,7 +134,8 @@ def _then(work: dist.Work | None, arrived: Arrived, go_on: Callable[[], None]) -
     work.get_future().then(done)
 
 
-def _open_group(process_group: dist.ProcessGroup | None) -> dist.ProcessGroup:
+def open_group(process_group: dist.ProcessGroup | None) -> dist.ProcessGroup:
+    """A gloo group of the same ranks, for collectives with an order of their own. All of them call it alike."""
     ranks = None if process_group is None else dist.get_process_group_ranks(process_group)
     group = dist.new_group(ranks, backend="gloo", use_local_synchronization=ranks is not None)
     return cast(dist.ProcessGroup, group)  # every rank here is one of it

@@ -1,0 +1,81 @@
+"""Block-wise int8: values in blocks of 256, each with a scale of its own beside its values.
+
+The largest magnitude of a block becomes 127. A value is rounded up or down by chance, so that on average it is what it
+was (QSGD, Alistarh et al. 2017). A block's own scale chooses its random numbers: the same values are the same bytes on
+every run, and there is no state to save.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+BLOCK_VALUES = 256  # with its scale a block is 260 bytes: 0.508 of what it is as halves
+BLOCK_BYTES = BLOCK_VALUES + 4
+LARGEST = 127
+# Smaller scales are no normal floats, and their inverse is infinite: such a block, below 1.5e-36, counts as zero.
+SMALLEST_SCALE = 2.0**-126
+# Blocks handled at a time on a CPU: few enough that what is between two passes stays in the cache.
+BLOCKS_AT_A_TIME = 1024
+ROWS = 1024  # blocks of random numbers
+HASH = 2654435761  # a prime near 2**32 divided by the golden ratio: neighbouring scales choose distant rows
+
+
+def encode_blocks(blocks: torch.Tensor) -> torch.Tensor:
+    """Blocks as they travel.
+
+    Args:
+        blocks: [n, 256], floats of any type.
+
+    Returns:
+        [n, 260], uint8: the values, then the block's scale as fp32. The scale of a block with inf or NaN is NaN.
+    """
+    wire = torch.empty(len(blocks), BLOCK_BYTES, dtype=torch.uint8, device=blocks.device)
+    for part, target in _pieces(blocks, wire):
+        values = part.float()
+        largest = values.abs().amax(1)
+        scales = largest / LARGEST
+        scales = torch.where(scales < SMALLEST_SCALE, 0.0, scales)
+        inverse = torch.where((scales > 0) & largest.isfinite(), 1 / scales, 0.0)
+        rows = (scales.view(torch.int32).to(torch.int64) * HASH >> 16) % ROWS
+        rounded = torch.addcmul(_random_rows(blocks.device)[rows], values, inverse[:, None])
+        target[:, :BLOCK_VALUES].view(torch.int8).copy_(rounded.floor_().clamp_(-LARGEST, LARGEST))
+        target[:, BLOCK_VALUES:].view(torch.float32)[:, 0] = torch.where(largest.isfinite(), scales, torch.nan)
+    return wire
+
+
+def add_blocks(total: torch.Tensor, wire: torch.Tensor, factor: float = 1.0) -> torch.Tensor:
+    """Adds the values that travelled, times `factor`, to `total`, [n, 256] of fp32, and gives it back."""
+    for part, target in _pieces(wire, total):
+        scales = part[:, BLOCK_VALUES:].view(torch.float32) * factor
+        target.addcmul_(part[:, :BLOCK_VALUES].view(torch.int8).float(), scales)
+    return total
+
+
+def decode_blocks(wire: torch.Tensor) -> torch.Tensor:
+    """The values that travelled: [n, 256], fp32."""
+    return add_blocks(torch.zeros(len(wire), BLOCK_VALUES, device=wire.device), wire)
+
+
+def _pieces(source: torch.Tensor, target: torch.Tensor) -> zip[tuple[torch.Tensor, torch.Tensor]]:
+    count = max(1, len(source)) if source.is_cuda else BLOCKS_AT_A_TIME
+    return zip(source.split(count), target.split(count))
+
+
+@functools.lru_cache(maxsize=16)
+def _random_rows(device: torch.device) -> torch.Tensor:
+    """Random numbers in [0, 1): [1024, 256], 1 MiB."""
+    return torch.rand(ROWS, BLOCK_VALUES, generator=torch.Generator().manual_seed(8)).to(device)
+
+
+def encode_rows(rows: torch.Tensor) -> torch.Tensor:
+    """Rows [r, n] as blocks that end with their row, as they travel: [r, bytes], uint8."""
+    count = -(-rows.shape[1] // BLOCK_VALUES)
+    padded = torch.nn.functional.pad(rows, (0, count * BLOCK_VALUES - rows.shape[1]))
+    return encode_blocks(padded.view(-1, BLOCK_VALUES)).view(len(rows), count * BLOCK_BYTES)
+
+
+def decode_rows(wire: torch.Tensor, count: int) -> torch.Tensor:
+    """The rows of `count` values that travelled: [r, count], fp32."""
+    return decode_blocks(wire.view(-1, BLOCK_BYTES)).view(len(wire), -1)[:, :count]
