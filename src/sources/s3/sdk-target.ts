@@ -6,7 +6,7 @@ import type { AwsSettings } from './aws-settings.js'
 import { describeCredentialFailure } from './credential-failure.js'
 import { keepCredentials } from './keep-credentials.js'
 import type { S3Target } from './s3-target.js'
-import type { Credentials } from './sign-request.js'
+import { type Credentials, EVERYWHERE } from './sign-request.js'
 
 /** A target found by the AWS SDK; `close` releases its resources. */
 export interface SdkTarget extends S3Target {
@@ -118,8 +118,6 @@ async function locate(client: sdk.S3Client, bucket: string): Promise<Place> {
   await client.send(command)
   const { request, scheme } = seen[0] ?? {}
   if (!request?.path.endsWith(`/${probe}`)) throw new Error(`the AWS SDK did not resolve s3://${bucket}`)
-  if (scheme?.name === 'sigv4a')
-    throw new TypeError('it is a multi-region access point, whose signatures (SigV4A) dsc cannot make')
   const isDefaultPort =
     request.port === undefined || request.port === (request.protocol === 'https:' ? 443 : 80)
   const host = isDefaultPort ? request.hostname : `${request.hostname}:${request.port}`
@@ -127,7 +125,7 @@ async function locate(client: sdk.S3Client, bucket: string): Promise<Place> {
     origin: `${request.protocol}//${host}`,
     basePath: request.path.slice(0, -probe.length),
     service: scheme?.signingName ?? 's3',
-    region: scheme?.signingRegion,
+    region: scheme?.name === 'sigv4a' ? EVERYWHERE : scheme?.signingRegion, // a multi-region access point
   }
 }
 

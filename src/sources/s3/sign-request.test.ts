@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { createPublicKey, hash, verify } from 'node:crypto'
 import { test } from 'node:test'
+import { deriveSigningKey } from './derive-signing-key.js'
 import { encodeKey, Signer } from './sign-request.js'
 
 // The keys from the examples in AWS's documentation of Signature Version 4 for S3.
@@ -61,4 +63,30 @@ test('encodeKey escapes as S3 expects it in the canonical request', () => {
     encodeKey("a b/ü+~!'()*?#%&=:@,;$"),
     'a%20b/%C3%BC%2B~%21%27%28%29%2A%3F%23%25%26%3D%3A%40%2C%3B%24',
   )
+})
+
+test('the key of a multi-region signature is that of AWS’s own signers', () => {
+  const key = deriveSigningKey({
+    accessKeyId: 'AKISORANDOMAASORANDOM',
+    secretAccessKey: 'q+jcrXGc+0zWN6uzclKVhvMmUsIfRPa4rlRandom',
+  })
+  const { x, y } = createPublicKey(key).export({ format: 'jwk' })
+  const hex = (text: string | undefined) => Buffer.from(text ?? '', 'base64url').toString('hex')
+  assert.equal(hex(x), '15d242ceebf8d8169fd6a8b5a746c41140414c3b07579038da06af89190fffcb')
+  assert.equal(hex(y), '0515242cedd82e94799482e4c0514b505afccf2c0c98d6a553bf539f424c5ec0')
+})
+
+test('requests to several regions are signed by AWS Signature Version 4A', () => {
+  const request = { method: 'GET', host: 'a.mrap.example', path: '/k', query: '', headers: {} } as const
+  const headers = new Signer('*').sign(request, credentials, NOW_MS)
+  const [, signature = ''] =
+    /^AWS4-ECDSA-P256-SHA256 Credential=AKIAIOSFODNN7EXAMPLE\/20130524\/s3\/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-region-set, Signature=([0-9a-f]+)$/.exec(
+      headers.authorization!,
+    ) ?? []
+  assert.equal(headers['x-amz-region-set'], '*')
+  const empty = headers['x-amz-content-sha256']
+  const canonical = `GET\n/k\n\nhost:a.mrap.example\nx-amz-content-sha256:${empty}\nx-amz-date:20130524T000000Z\nx-amz-region-set:*\n\nhost;x-amz-content-sha256;x-amz-date;x-amz-region-set\n${empty}`
+  const text = `AWS4-ECDSA-P256-SHA256\n20130524T000000Z\n20130524/s3/aws4_request\n${hash('sha256', canonical, 'hex')}`
+  const key = createPublicKey(deriveSigningKey(credentials))
+  assert.ok(verify('sha256', Buffer.from(text), key, Buffer.from(signature, 'hex')))
 })
