@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ArrivingLook, ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
+import { type ArrivalOutcome, ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
 import type { ByteRange } from '../../cache/arrivals/block-set.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
@@ -12,8 +12,6 @@ import { PROVEN_ELSEWHERE } from '../../proof/prove-parts.js'
 
 /** When to answer a range of a downloading object: once its bytes are verified, or once they are written. */
 export type RangesTaken = 'proven' | 'unproven'
-
-type Outcome = ArrivingLook['outcome']
 
 /** Maximum time between two looks at an object's progress in the manifest, in ms. */
 const MAX_LOOK_MS = 1000
@@ -34,7 +32,12 @@ export class ArrivingRanges {
   }
 
   /** Resolves with `there` once the range can be read. `gone`: the copy was published or given up; locate it again. */
-  async waitFor(copy: Copy, entry: ManifestEntry, range: ByteRange, signal: AbortSignal): Promise<Outcome> {
+  async waitFor(
+    copy: Copy,
+    entry: ManifestEntry,
+    range: ByteRange,
+    signal: AbortSignal,
+  ): Promise<ArrivalOutcome> {
     const { key, sizeBytes } = entry
     const isPart = range.length < sizeBytes
     if (isPart && this.#taken === 'unproven')

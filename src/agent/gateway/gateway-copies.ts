@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ArrivingLook } from '../../cache/arrivals/arriving-reader.js'
+import type { ArrivalOutcome } from '../../cache/arrivals/arriving-reader.js'
 import type { ByteRange } from '../../cache/arrivals/block-set.js'
 import type { Cache } from '../../cache/cache.js'
 import { isOfDefinition } from '../../cache/leases/take-ready-copy.js'
@@ -118,7 +118,7 @@ export class GatewayCopies {
     copy: Copy,
     { entry, range }: { readonly entry: ManifestEntry; readonly range: ByteRange },
     signal: AbortSignal,
-  ): Promise<ArrivingLook['outcome']> {
+  ): Promise<ArrivalOutcome> {
     const failed = new AbortController()
     const waits = this.#waits.get(copy.dataset) ?? new Set()
     this.#waits.set(copy.dataset, waits.add(failed))

@@ -1,9 +1,7 @@
 import { Manifest } from '../../manifest/manifest.js'
-import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { isOfSqlite } from '../../manifest/manifest-file.js'
 import type { Copy } from '../../model/copy.js'
 import { LOOK_MS, pause } from '../../platform/poll.js'
-import { filesDirectory } from '../cache-layout.js'
 import { ArrivalClient, type ArrivalReader } from './arrival-client.js'
 import type { Asked } from './arrival-wire.js'
 import type { WaitTurn } from './due-waits.js'
@@ -13,23 +11,16 @@ import type { WaitTurn } from './due-waits.js'
  */
 const PATIENCE_MS = 10_000
 
-/** Result of a look at an arriving copy. `gone`: it was published or given up; look at the record again. */
-export type ArrivingLook =
-  | { readonly outcome: 'there'; readonly entry: ManifestEntry; readonly path: string }
-  | { readonly outcome: 'unknown' }
-  | { readonly outcome: 'gone' }
+/** Result of a wait for an arriving object. `gone`: its copy was published or given up; look at the record again. */
+export type ArrivalOutcome = 'there' | 'unknown' | 'gone'
 
-type Look =
-  | ArrivingLook
-  | { readonly outcome: 'coming'; readonly entry: ManifestEntry; readonly path: string }
+/** Result of a look at the manifest. */
+type Look = ArrivalOutcome | 'coming'
 
 /** Reads arriving copies of this node, over one connection to each stager that all waits share. */
 export class ArrivingReader {
   readonly #clients = new Map<string, Promise<ArrivalClient | undefined>>()
-  readonly #looks = new Map<
-    string,
-    { readonly keys: Map<string, Look['outcome']>; readonly done: Promise<void> }
-  >()
+  readonly #looks = new Map<string, { readonly keys: Map<string, Look>; readonly done: Promise<void> }>()
   /** Orders for each copy, to repeat to a stager that takes over. */
   readonly #orders = new Map<string, Asked[]>()
   readonly #self: ArrivalReader
@@ -51,14 +42,14 @@ export class ArrivingReader {
   }
 
   /**
-   * Like `waitFor`, for an object whose place and size the caller knows, or for a range of one. It asks the stager
-   * before the manifest, which knows only whole objects. The stager fetches it next; with `turn`, once that is due.
+   * Waits until an object is written and verified, or a range of one is written. It asks the stager before the
+   * manifest, which knows only whole objects. The stager fetches it next; with `turn`, once that is due.
    */
   async awaitAsked(
     copy: Pick<Copy, 'directory'>,
     asked: Asked,
     { signal, turn }: { readonly signal: AbortSignal; readonly turn?: WaitTurn | undefined },
-  ): Promise<ArrivingLook['outcome']> {
+  ): Promise<ArrivalOutcome> {
     const key = typeof asked === 'string' ? asked : asked[0]
     while (!this.#isClosed) {
       const client = await this.#clientOf(copy.directory)
@@ -74,7 +65,7 @@ export class ArrivingReader {
   }
 
   /** Looks at the manifest a moment later; all waits in that moment share one opening of it. */
-  async #lookTogether(directory: string, key: string): Promise<Look['outcome']> {
+  async #lookTogether(directory: string, key: string): Promise<Look> {
     const known = this.#looks.get(directory)
     const look = known ?? {
       keys: new Map(),
@@ -92,27 +83,13 @@ export class ArrivingReader {
     const manifest = this.#isClosed ? undefined : Manifest.findPublished(directory)
     if (manifest === undefined) return
     try {
-      for (const key of keys.keys()) keys.set(key, findIn(manifest, { directory }, key).outcome)
+      for (const key of keys.keys()) keys.set(key, findIn(manifest, key))
     } catch (error) {
+      // On a full disk SQLite cannot read what a stager is writing: the staging is about to end.
       if (!isOfSqlite(error)) throw error
-      for (const key of keys.keys()) keys.set(key, 'gone') // as in `lookAt`
+      for (const key of keys.keys()) keys.set(key, 'gone')
     } finally {
       manifest.close()
-    }
-  }
-
-  /** Waits until an object is written and verified; the stager fetches it next. */
-  async waitFor(copy: Pick<Copy, 'directory'>, key: string, signal: AbortSignal): Promise<ArrivingLook> {
-    for (;;) {
-      const look = lookAt(copy, key)
-      if (look.outcome !== 'coming') return look
-      signal.throwIfAborted()
-      const client = await this.#clientOf(copy.directory)
-      const arrival = client && (await client.want(key, { signal, patienceMs: PATIENCE_MS }))
-      // The manifest records an arrival a moment after the stager reports it.
-      if (arrival === 'there') return { outcome: 'there', entry: look.entry, path: look.path }
-      if (arrival === 'unknown') return { outcome: 'unknown' }
-      await pause(LOOK_MS.progress, signal)
     }
   }
 
@@ -138,24 +115,8 @@ export class ArrivingReader {
   }
 }
 
-/** Opens the manifest for this look only: the stager cannot publish while a reader holds it open. */
-function lookAt(copy: Pick<Copy, 'directory'>, key: string): Look {
-  const manifest = Manifest.findPublished(copy.directory)
-  if (manifest === undefined) return { outcome: 'gone' }
-  try {
-    return findIn(manifest, copy, key)
-  } catch (error) {
-    // On a full disk SQLite cannot read what a stager is writing: the staging is about to end.
-    if (isOfSqlite(error)) return { outcome: 'gone' }
-    throw error
-  } finally {
-    manifest.close()
-  }
-}
-
-function findIn(manifest: Manifest, { directory }: Pick<Copy, 'directory'>, key: string): Look {
+function findIn(manifest: Manifest, key: string): Look {
   const entry = manifest.find(key)
-  if (entry === undefined || entry.state === 'elsewhere') return { outcome: 'unknown' }
-  const path = `${filesDirectory(directory)}/${entry.path}`
-  return { outcome: entry.state === 'present' ? 'there' : 'coming', entry, path }
+  if (entry === undefined || entry.state === 'elsewhere') return 'unknown'
+  return entry.state === 'present' ? 'there' : 'coming'
 }

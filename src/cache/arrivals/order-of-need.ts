@@ -70,10 +70,6 @@ export class OrderOfNeed<ReaderName> {
     return this.#readers.size
   }
 
-  get waitingCount(): number {
-    return this.#waiting.size
-  }
-
   /** Appends to a reader's order. */
   addOrder(reader: ReaderName, needs: readonly Need[]): void {
     const known = this.#readerOf(reader)

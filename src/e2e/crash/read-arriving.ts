@@ -94,14 +94,14 @@ function isListed(
 /** Where an object lies once it is there; undefined where it did not come in time. */
 async function waitFor(
   reader: ArrivingReader,
-  copy: { readonly directory: string },
+  { directory }: { readonly directory: string },
   key: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)])
   try {
-    const look = await reader.waitFor(copy, key, limit)
-    return look.outcome === 'there' ? look.path : undefined
+    const outcome = await reader.awaitAsked({ directory }, key, { signal: limit })
+    return outcome === 'there' ? `${filesDirectory(directory)}/${key}` : undefined
   } catch (error) {
     if (limit.aborted) return undefined
     throw error

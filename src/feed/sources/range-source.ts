@@ -16,9 +16,10 @@ interface RangeSourceOptions {
   readonly table: SampleTable
   readonly arenaFd: number
   readonly reader: RangeReader
-  /** Maximum number of reads in flight. Default 8. */
-  readonly concurrency?: number
 }
+
+/** Maximum number of reads in flight. */
+const CONCURRENCY = 8
 
 /** Maximum gap between samples of one file that are read together, in bytes. */
 const COALESCE_GAP_BYTES = 64 * 1024
@@ -75,11 +76,14 @@ export class RangeSource implements SampleSource {
 
   /** Reads the range when its turn comes. */
   async #readRange(range: Range): Promise<Uint8Array> {
-    const { reader, concurrency = 8 } = this.#options
-    if (this.#running >= concurrency) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    if (this.#running >= CONCURRENCY) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#running++
     try {
-      return await reader.read(this.table.fileName(range.file), range.start, range.end - range.start)
+      return await this.#options.reader.read(
+        this.table.fileName(range.file),
+        range.start,
+        range.end - range.start,
+      )
     } finally {
       this.#running--
       this.#waiting.shift()?.()
