@@ -54,3 +54,36 @@ test('waits before different events add up, and of those before one event the lo
   assert.equal(bound([idle(500 * KB), later], 0, [2, 7]), 1600)
   assert.equal(bound([idle(500 * KB), idle(700 * KB, [1, 3])], 0), 2 * (1200 - 100))
 })
+
+const MANY = 400
+const MIDDLE = 200
+const FREE = { outUs: 0, inUs: 0 }
+
+/** The bound of a step of 400 events, all over the budget: by `aside` and, in the middle, by `middle`. */
+function boundOfMany(
+  candidates: readonly Candidate[],
+  over: { readonly aside: number; readonly middle: number },
+) {
+  const budgetBytes = 10_000 * KB
+  const liveBytes = Array.from(
+    { length: MANY },
+    (_, event) => budgetBytes + (event === MIDDLE ? over.middle : over.aside),
+  )
+  const step = { timeline: { startUs: liveBytes.map((_, event) => 100 * event) } }
+  return findLeastStallUs({ profile: PROFILE, step, liveBytes, budgetBytes, candidates })
+}
+
+test('of many events the one with the least room counts, though others are fuller', () => {
+  const large = [
+    { ...idle(9000 * KB, [-1, MIDDLE]), ...FREE },
+    { ...idle(9000 * KB, [MIDDLE, MANY]), ...FREE },
+  ]
+  const needed = idle(500 * KB, [MIDDLE - 2, MIDDLE + 2])
+  assert.equal(boundOfMany([...large, needed], { aside: 8000 * KB, middle: 500 * KB }), 800)
+})
+
+test('of many events the fullest counts, though others have less room', () => {
+  const small = { ...idle(20 * KB, [-1, MANY]), ...FREE }
+  const needed = [1, 2].map(() => idle(500 * KB, [MIDDLE - 2, MIDDLE + 2]))
+  assert.equal(boundOfMany([small, ...needed], { aside: 10 * KB, middle: 520 * KB }), 800)
+})

@@ -93,7 +93,7 @@ class MostStaying {
   }
 
   add(bytes: number): void {
-    if (bytes > this.#room || this.#most === this.#room) return
+    if (this.#most === this.#room) return
     for (const sum of [...this.#sums]) {
       if (sum + bytes > this.#room) continue
       this.#sums.add(sum + bytes)
