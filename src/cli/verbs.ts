@@ -193,7 +193,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'completion',
-    summary: 'print a completion script',
+    summary: 'print or install a completion script',
     load: async () => (await import('./commands/completion.js')).completionCommand,
   },
 ]

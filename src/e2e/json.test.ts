@@ -57,6 +57,7 @@ const COMMANDS: readonly (readonly [Output, readonly string[]])[] = [
   ['config --schema', ['config', '--schema']],
   ['self --schemas', ['self', '--schemas']],
   ['completion', ['completion', 'bash']],
+  ['completion install', ['completion', 'install', 'fish']],
   ['completion --list', ['completion', '--list', 'datasets']],
 ]
 

@@ -132,7 +132,9 @@ const hintAnswer = answer({
     }),
   ),
 })
-const completionAnswer = answer({ shell: z.enum(['bash', 'zsh', 'fish']), script: z.string() })
+const shell = z.enum(['bash', 'zsh', 'fish'])
+const completionAnswer = answer({ shell, script: z.string() })
+const completionInstallAnswer = answer({ shell, path: z.string() })
 const namesAnswer = answer({ names: list(z.string()) })
 const configAnswer = answer({
   file: z.string().nullable(),
@@ -221,6 +223,7 @@ export const CACHE_ANSWERS = {
   verify: verifiedAnswer,
   hint: hintAnswer,
   completion: completionAnswer,
+  'completion install': completionInstallAnswer,
   'completion --list': namesAnswer,
   config: configAnswer,
   'config --schema': schemaAnswer,
@@ -252,6 +255,7 @@ export type LocksAnswer = z.infer<typeof locksAnswer>
 export type EvictionAnswer = z.infer<typeof evictionAnswer>
 export type CleanUpAnswer = z.infer<typeof cleanUpAnswer>
 export type HintAnswer = z.infer<typeof hintAnswer>
+export type CompletionInstallAnswer = z.infer<typeof completionInstallAnswer>
 export type CompletionAnswer = z.infer<typeof completionAnswer>
 export type NamesAnswer = z.infer<typeof namesAnswer>
 export type ConfigAnswer = z.infer<typeof configAnswer>

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
@@ -13,7 +22,11 @@ const root = mkdtempSync(join(tmpdir(), 'dsc-completion-'))
 after(() => rmSync(root, { recursive: true }))
 
 function dsc(...args: string[]) {
-  const environment = { PATH: process.env.PATH, HOME: root }
+  return dscWith({}, ...args)
+}
+
+function dscWith(variables: Readonly<Record<string, string>>, ...args: string[]) {
+  const environment = { PATH: process.env.PATH, HOME: root, ...variables }
   return spawnSync(process.execPath, [DSC, ...args], { cwd: root, env: environment, encoding: 'utf8' })
 }
 
@@ -32,6 +45,39 @@ for (const shell of ['bash', 'zsh', 'fish']) {
     assert.equal(read.status, 0)
   })
 }
+
+for (const { shell, path } of [
+  { shell: 'bash', path: '.local/share/bash-completion/completions/dsc' },
+  { shell: 'zsh', path: '.local/share/zsh/site-functions/_dsc' },
+  { shell: 'fish', path: '.config/fish/completions/dsc.fish' },
+])
+  test(`completion install writes the script to where ${shell} looks, again without a trace`, {
+    skip: needs(shell, shell),
+  }, () => {
+    for (const words of [['install', shell], ['install']]) {
+      const installed = dscWith({ SHELL: `/usr/bin/${shell}` }, 'completion', ...words)
+      assert.equal(installed.stdout, `${join(root, path)}\n`, installed.stderr)
+    }
+    assert.equal(`${readFileSync(join(root, path), 'utf8')}\n`, dsc('completion', shell).stdout)
+    assert.deepEqual(readdirSync(dirname(join(root, path))), [basename(path)])
+    if (shell !== 'fish') return
+    // fish completes commands that exist.
+    const programs = join(root, 'bin')
+    mkdirSync(programs)
+    symlinkSync(DSC, join(programs, 'dsc'))
+    const environment = { PATH: `${programs}:${process.env.PATH}`, HOME: root }
+    const offered = spawnSync(shell, ['-c', 'complete -C "dsc compl"'], {
+      env: environment,
+      encoding: 'utf8',
+    })
+    assert.match(offered.stdout, /^completion/m)
+  })
+
+test('completion install wants a shell that it knows', () => {
+  const refused = dscWith({ SHELL: '/bin/tcsh' }, 'completion', 'install')
+  assert.equal(refused.status, 2)
+  assert.match(refused.stderr, /found tcsh\n {2}try: dsc completion install bash\|zsh\|fish/)
+})
 
 test('the names of datasets come from dsc.yaml and from the record, which asking does not create', async () => {
   const path = join(root, 'record.db')

@@ -1,40 +1,80 @@
 import { existsSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { Argument, Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { findHomeDirectory } from '../../platform/this-user.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
-import type { CompletionAnswer, NamesAnswer } from '../answers/cache-answers.js'
+import type { CompletionAnswer, CompletionInstallAnswer, NamesAnswer } from '../answers/cache-answers.js'
 import { formatBashCompletion } from '../completion/bash.js'
 import { describeCommands, LISTED, type Listed } from '../completion/command-spec.js'
 import { formatFishCompletion } from '../completion/fish.js'
+import { placeScript } from '../completion/place-script.js'
 import { formatZshCompletion } from '../completion/zsh.js'
 import type { CliContext } from '../context.js'
+import { writeWhole } from '../output/write-whole.js'
 
 const SHELLS = { bash: formatBashCompletion, zsh: formatZshCompletion, fish: formatFishCompletion } as const
 
-/** `dsc completion`: prints the script with which a shell completes `dsc`. `loadProgram` loads every verb. */
+type Shell = keyof typeof SHELLS
+const NAMES = Object.keys(SHELLS)
+
+/** `dsc completion`: prints or installs the script with which a shell completes `dsc`. `loadProgram` loads every verb. */
 export function completionCommand(context: CliContext, loadProgram: () => Promise<Command>): Command {
   return new Command('completion')
-    .description('print a completion script')
-    .addArgument(new Argument('[shell]', 'the shell').choices(Object.keys(SHELLS)))
+    .description('print or install a completion script')
+    .addArgument(
+      new Argument('[what]', 'the shell whose script to print, or install').choices([...NAMES, 'install']),
+    )
+    .addArgument(new Argument('[shell]', 'with install: the shell (default: $SHELL)').choices(NAMES))
     .addOption(new Option('--list <what>', 'for the scripts: print these, one per line').choices(LISTED))
     .addHelpText(
       'after',
-      '\nExamples:\n  eval "$(dsc completion bash)"      in ~/.bashrc\n  eval "$(dsc completion zsh)"       in ~/.zshrc, after compinit\n  dsc completion fish | source       in ~/.config/fish/config.fish',
+      '\nExamples:\n  dsc completion install\n  eval "$(dsc completion bash)"      in ~/.bashrc\n  eval "$(dsc completion zsh)"       in ~/.zshrc, after compinit\n  dsc completion fish | source       in ~/.config/fish/config.fish',
     )
-    .action(async (shell: keyof typeof SHELLS | undefined, options: { list?: Listed }) => {
-      if (options.list) {
-        const names = await listNames(context, options.list)
-        const answer: NamesAnswer = { dsc: 1, names }
-        context.report.result(answer, () => names.join('\n'))
-        return
-      }
-      if (shell === undefined) {
-        throw new DscError('USAGE', 'expected a shell, found none', { hint: 'dsc completion bash|zsh|fish' })
-      }
-      const script = SHELLS[shell](describeCommands(await loadProgram()))
-      const answer: CompletionAnswer = { dsc: 1, shell, script }
-      context.report.result(answer, () => script)
-    })
+    .action(
+      async (what: Shell | 'install' | undefined, given: Shell | undefined, options: { list?: Listed }) => {
+        if (options.list) {
+          const names = await listNames(context, options.list)
+          const answer: NamesAnswer = { dsc: 1, names }
+          context.report.result(answer, () => names.join('\n'))
+          return
+        }
+        const write = async (shell: Shell) => SHELLS[shell](describeCommands(await loadProgram()))
+        if (what === 'install') return install(context, given ?? findShell(context), write)
+        if (what === undefined || given !== undefined)
+          throw new DscError('USAGE', `expected one shell, found ${what === undefined ? 'none' : 'two'}`, {
+            hint: 'dsc completion bash|zsh|fish',
+          })
+        const script = await write(what)
+        const answer: CompletionAnswer = { dsc: 1, shell: what, script }
+        context.report.result(answer, () => script)
+      },
+    )
+}
+
+/** Writes the script to where the user's shell looks for it; a second time, what a newer dsc knows. */
+async function install(
+  { report, environment }: CliContext,
+  shell: Shell,
+  write: (shell: Shell) => Promise<string>,
+): Promise<void> {
+  const home = findHomeDirectory()
+  const { path, next } = placeScript(shell, {
+    data: environment.XDG_DATA_HOME || join(home, '.local/share'),
+    config: environment.XDG_CONFIG_HOME || join(home, '.config'),
+  })
+  await writeWhole(path, await write(shell), `dsc completion ${shell} prints it, for another place`)
+  const answer: CompletionInstallAnswer = { dsc: 1, shell, path }
+  report.result(answer, () => path)
+  report.note(next)
+}
+
+function findShell({ environment }: CliContext): Shell {
+  const name = basename(environment.SHELL ?? '')
+  if (Object.hasOwn(SHELLS, name)) return name as Shell
+  throw new DscError('USAGE', `expected bash, zsh or fish in $SHELL, found ${name || 'none'}`, {
+    hint: 'dsc completion install bash|zsh|fish',
+  })
 }
 
 /** Names in dsc.yaml and in the record, sorted. Must not create a record. */

@@ -156,7 +156,7 @@ async function chooseNode(
   return { hostName: hostname().split('.')[0] || 'localhost', cacheRoot, maxPercent, minFreeBytes, datasets }
 }
 
-/** What a text says as the node's dsc.yaml, to its service. */
+/** Reads a text as the node's service reads its dsc.yaml. */
 async function readConfig(text: string): Promise<Config> {
   const { parseSettings } = await import('../../config/parse-settings.js')
   const home = '/var/lib/dsc'
@@ -189,7 +189,7 @@ async function lookAround({ datasets }: Config, { signal, report }: CliContext):
   return looks
 }
 
-/** What any supervisor runs as root: dsc becomes the owner of the cache by itself. */
+/** Formats the command that a supervisor runs as root: dsc becomes the owner of the cache by itself. */
 function formatSupervised(dsc: readonly string[], door: string | undefined): string {
   const folder =
     door === undefined ? '' : `install -d -o ${SERVICE_USER} -g ${SERVICE_USER} ${dirname(door)} && `

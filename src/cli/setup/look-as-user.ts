@@ -5,7 +5,7 @@ import { findOwnCommand } from '../../platform/own-command.js'
 import { UserDirectory } from '../../platform/user-directory.js'
 import { AGENT_UNIT } from '../units/agent-unit.js'
 
-/** What an ordinary user sees of the node. */
+/** The node as an ordinary user sees it. */
 export interface UserLook {
   readonly user: string
   /** The command, as the user types it. */

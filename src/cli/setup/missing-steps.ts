@@ -8,7 +8,7 @@ export const SERVICE_USER = 'dsc'
 const OWN_FOLDERS = ['/var/lib/dsc', '/run/dsc']
 const UNIT_FOLDER = '/etc/systemd/system'
 
-/** What a user wants of the node: each an option, or the answer to a question. */
+/** A user's wishes for the node: each an option, or the answer to a question. */
 export interface WantedNode {
   readonly cacheRoot?: string | undefined
   readonly maxPercent?: number | undefined
@@ -16,12 +16,12 @@ export interface WantedNode {
   readonly datasets: Readonly<Record<string, string>>
 }
 
-/** What stands on this machine. */
+/** The parts of a node that this machine has already. */
 export interface NodeFacts {
   readonly hasUser: boolean
   /** Whether the cache's folder is there and belongs to the service. */
   readonly hasRoot: boolean
-  /** What systemd says of the service; undefined: it does not run here. */
+  /** The service as systemd has it; undefined: systemd does not run here. */
   readonly service: { readonly isEnabled: boolean; readonly isActive: boolean } | undefined
   /** Whether a package has put the unit where systemd finds it. */
   readonly hasPackagedUnit: boolean
@@ -37,8 +37,8 @@ export type SetupStep =
   | { readonly kind: 'start' | 'restart'; readonly path: null }
 
 /**
- * Lists what is missing for this node to be a shared one: nothing, where it is. `configText`: that of its dsc.yaml, as
- * it is or as it is to be; `config`: what it says; `unitText`: the service, for where no package has brought one.
+ * Lists the steps that make this machine a shared node; none if it is one. `configText` is the text of its dsc.yaml,
+ * which `config` has read; `unitText` is the service, where no package has installed one.
  */
 export function listMissingSteps(
   facts: NodeFacts,
@@ -80,7 +80,7 @@ function listWritableFolders({ cache, record, agent }: Pick<Config, 'cache' | 'r
   return [...new Set(folders.filter((folder) => !isOwn(folder)))]
 }
 
-/** What a node's dsc.yaml says otherwise than is wanted, as `cache.root: expected /nvme/dsc, found /data/dsc`. */
+/** Lists where a node's dsc.yaml differs from what a user wants, as `cache.root: expected /nvme/dsc, found /data/dsc`. */
 export function listDifferences(
   { cacheRoot, maxPercent, datasets }: WantedNode,
   { cache, datasets: declared }: Pick<Config, 'cache' | 'datasets'>,

@@ -60,7 +60,7 @@ WantedBy=multi-user.target
 `
 }
 
-/** What the service may write besides its own folders: the sandbox leaves everything else read-only. */
+/** Lets the service write these folders besides its own: the sandbox leaves everything else read-only. */
 export function formatWritableFolders(folders: readonly string[]): string {
   const quoted = folders.map((folder) => `ReadWritePaths=${quoteForSystemd(folder)}\n`)
   return `[Service]\n${quoted.join('')}`
