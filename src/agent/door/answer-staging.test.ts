@@ -96,3 +96,32 @@ test('a URL whose derived name another source holds is not staged', async (conte
   })
   assert.deepEqual(await cache.record.listCopies({}, 0), [])
 })
+
+test('a user’s URL is remembered as it was asked for, and not before there is room for it', async (context) => {
+  const { as, cache, makeDataset } = await openService(context)
+  const text = 'x'.repeat(10 * 1024 * 1024)
+  const [model, big] = [MODEL, 'hf://org/big'].map((source) => ({
+    ...makeDataset(deriveDatasetName(source), { a: source === MODEL ? 'a' : text }),
+    source,
+  })) as [Dataset, Dataset]
+  await assert.rejects(as(EVE).api.prepare({ ...prepareAs('job'), dataset: big }, silently), {
+    code: 'QUOTA_EXCEEDED',
+  })
+  assert.deepEqual(await cache.record.listDatasets(), [])
+  const { copy } = await as(EVE).api.prepare({ ...prepareAs('job'), dataset: model }, silently)
+  assert.equal(copy.source?.anonymous, true)
+  assert.deepEqual(await cache.record.listDatasets(), [model])
+})
+
+test('a plan finds what a prepare would find, ready from a source that its asker may not read', async (context) => {
+  const { as, makeDataset } = await openService(context)
+  const dataset = { ...makeDataset(deriveDatasetName(SECRET)), source: SECRET }
+  const asked = { dataset, isRefresh: false, isPrefetch: false, parties: [] }
+  await assert.rejects(as(ADA).api.planPrepare(asked, silently), { code: 'NOT_PERMITTED' })
+  const { copy } = await as(0).api.prepare({ ...prepareAs('prolog'), dataset }, silently)
+  const { outcome, path } = await as(ADA).api.planPrepare(asked, silently)
+  assert.deepEqual([outcome, path], ['ready', copy.path])
+  await assert.rejects(as(ADA).api.planPrepare({ ...asked, isRefresh: true }, silently), {
+    code: 'NOT_PERMITTED',
+  })
+})

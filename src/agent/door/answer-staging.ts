@@ -2,6 +2,7 @@ import { createOwnApi, type Leased, type NodeApi } from '../../cache/api/node-ap
 import type { EvictionSelection } from '../../cache/eviction/evict-copies.js'
 import { addUse } from '../../cache/leases/add-use.js'
 import { takeReadyCopy } from '../../cache/leases/take-ready-copy.js'
+import { planReady } from '../../cache/prepare/plan-prepare.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Dataset, isUndeclared } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
@@ -34,8 +35,10 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     const { dataset, isDeclared } = judgeAsked(call, request, known)
     const room =
       isDeclared || isAdmin(call.asker, call.service.rules) ? undefined : takeUndeclared(call, dataset)
+    const { anonymous: _, ...named } = dataset
     const asked = {
       dataset,
+      asked: room && named, // that the service sends no credentials for a user is not the dataset's
       lease: placeLease(call),
       isRefresh,
       isPrefetch: readFlag(call.input, 'isPrefetch'),
@@ -55,9 +58,14 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   planPrepare: async (call) => {
     const asked = readDataset(call.input)
+    const isRefresh = readFlag(call.input, 'isRefresh')
+    const known = await findReadable(call, asked.name)
+    const isReadable = known?.dataset.source === asked.source && !isRefresh
+    const ready = isReadable ? await planReady(call.service.cache, asked.name) : undefined
+    if (ready) return { result: ready }
     const request = {
-      dataset: judgeAsked(call, asked, await findReadable(call, asked.name)).dataset,
-      isRefresh: readFlag(call.input, 'isRefresh'),
+      dataset: judgeAsked(call, asked, known).dataset,
+      isRefresh,
       isPrefetch: readFlag(call.input, 'isPrefetch'),
       parties: choosePartiesOf(call, undefined),
     }

@@ -29,11 +29,17 @@ type Listed =
  * the record confirms that it is the same. If it is not, it may be evicted for its successor.
  */
 export async function listAndAdmit(work: Work): Promise<Listed> {
+  const listed = await listThenAdmit(work)
+  const { dataset, asked = dataset } = work.options
+  if (listed.outcome !== 'lost') await rememberSource(work.cache, asked)
+  return listed
+}
+
+async function listThenAdmit(work: Work): Promise<Listed> {
   const { cache, turn, options } = work
   const known = options.isRefresh ? await leaseNewest(cache, turn.copy) : undefined
   try {
     const listing = await list(work, known?.directory)
-    await rememberSource(cache, options.dataset)
     if (listing.isKnown) {
       const admitted = await admit(work, listing)
       if (admitted.outcome !== 'listed') return admitted
@@ -98,8 +104,8 @@ function list({ cache, turn, options }: Work, knownDirectory: string | undefined
 }
 
 /**
- * Records a source that was asked for by its URL under its derived name. Not earlier: a URL without objects leaves no
- * dataset behind.
+ * Records a source that was asked for by its URL under its derived name. Not earlier: a URL without objects, or without
+ * room, leaves no dataset behind.
  */
 async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
   if (dataset.name !== deriveDatasetName(dataset.source, { endpoint: dataset.endpoint })) return

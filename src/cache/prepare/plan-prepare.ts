@@ -37,6 +37,18 @@ export interface PreparePlan {
   readonly held: readonly string[]
 }
 
+/** The plan that needs no source, because a copy is ready; undefined: there is none. */
+export async function planReady(cache: Cache, dataset: string): Promise<PreparePlan | undefined> {
+  const copies = await cache.record.listCopies({ node: cache.node, dataset }, cache.nowMs())
+  const ready = findReady(copies)
+  return ready && describeExisting(ready, 'ready')
+}
+
+function findReady(copies: readonly CopyUse[]): CopyUse | undefined {
+  const whole = copies.filter(({ state, stripe }) => state === 'ready' && !stripe)
+  return whole.toSorted((a, b) => b.readyAtMs! - a.readyAtMs!)[0]
+}
+
 /** Lists the source and asks the policy. Changes nothing in the record or the cache. */
 export async function planPrepare(
   cache: Cache,
@@ -53,9 +65,7 @@ export async function planPrepare(
   const leases = await cache.record.listLeases({ node: cache.node })
   const copies = countLiveLeases(await cache.record.listCopies({ node: cache.node }, nowMs), leases, nowMs)
   const own = copies.filter((copy) => copy.dataset === dataset.name && !copy.stripe)
-  const ready = own
-    .filter(({ state }) => state === 'ready')
-    .toSorted((a, b) => b.readyAtMs! - a.readyAtMs!)[0]
+  const ready = findReady(own)
   if (ready && !options.isRefresh) return describeExisting(ready, 'ready')
   const staging = own.find((copy) => copy.isBeingStaged)
   if (staging) return describeExisting(staging, 'wait')

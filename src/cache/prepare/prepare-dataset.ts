@@ -1,5 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
 import { formatHolder } from '../../model/lease.js'
 import type { Origins } from '../../sources/source.js'
 import type { Cache } from '../cache.js'
@@ -23,6 +24,8 @@ export interface PrepareRequest extends JoinedRequest {
   /** For a job that has not started yet: as in `planEviction`. */
   readonly isPrefetch?: boolean | undefined
   readonly admit?: Admit | undefined
+  /** As in `StageOptions`. */
+  readonly asked?: Dataset | undefined
 }
 
 /** Progress of our own staging, or of the wait for another stager. */
@@ -66,6 +69,7 @@ export async function prepareDataset(
         const staged = await stageDataset(cache, joined, {
           ...options,
           dataset: request.dataset,
+          asked: request.asked,
           isRefresh,
           isPrefetch: request.isPrefetch,
           admit: request.admit,

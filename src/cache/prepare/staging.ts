@@ -36,6 +36,8 @@ export type Admit = (neededBytes: number) => Promise<void>
 /** The dataset to stage, and what is known about it in advance. */
 export interface StageOptions {
   readonly dataset: Dataset
+  /** The dataset as the user asked for it, if a service reads it otherwise, such as without credentials. */
+  readonly asked?: Dataset | undefined
   readonly onProgress?: (progress: StageProgress) => void
   readonly signal: AbortSignal
   readonly isRefresh?: boolean
