@@ -99,6 +99,18 @@ test('a folder that root made for a group becomes the service’s', { skip: need
   assert.match(refuse()?.hint ?? '', /^sudo chown -R dsc:dsc /)
 })
 
+test('an empty folder that a package made for a group becomes the service’s', {
+  skip: needsRoot,
+}, async (context) => {
+  const { places, refuse } = await makeCache(context)
+  for (const name of ['copies', 'record', 'identity']) rmSync(places[name]!, { recursive: true })
+  chownSync(places.root!, 0, GROUP)
+  chmodSync(places.root!, 0o2775)
+  assert.match(refuse()?.hint ?? '', /^sudo chown -R dsc:dsc /)
+  writeFileSync(join(places.root!, 'thesis.tex'), '')
+  assert.match(refuse()?.hint ?? '', /^set cache\.root to a folder of your own/)
+})
+
 test('a private group, as umask 002 has it, and the group of root are not others', {
   skip: needsRoot,
 }, async (context) => {

@@ -1,4 +1,4 @@
-import { existsSync, type Stats, statSync } from 'node:fs'
+import { existsSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { RecordLocation } from '../config/config.js'
 import { DscError } from '../failure/dsc-error.js'
@@ -37,14 +37,23 @@ function requireOwnerAlone(path: string, hint: () => string): void {
 
 /**
  * The command that makes a cache its owner's, or the service's if root made it for a group. Copies stay where they are:
- * nothing is downloaded again. Only a cache is handed over: in /tmp, /scratch or a pod's volume lie others' files, too.
+ * nothing is downloaded again. Only a cache is handed over, or
+ * an empty folder, as earlier packages made one: in /tmp, /scratch or a pod's volume lie others' files, too.
  */
 function hintFor(root: string): string {
   const { mode = 0, uid = 0 } = look(root) ?? {}
-  if (mode & STICKY || !existsSync(identityFile(root)))
+  if (mode & STICKY || !(existsSync(identityFile(root)) || isEmpty(root)))
     return `set cache.root to a folder of your own in it, such as ${join(root, 'dsc')}`
   const owner = uid === 0 ? 'dsc:dsc' : String(uid)
   return `sudo chown -R ${owner} ${root} && sudo chmod -R go-w ${root}; everybody else asks dsc agent`
+}
+
+function isEmpty(folder: string): boolean {
+  try {
+    return readdirSync(folder).length === 0
+  } catch {
+    return false
+  }
 }
 
 function look(path: string): Stats | undefined {

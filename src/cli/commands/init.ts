@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
+import { requireOneOwner } from '../../cache/require-one-owner.js'
 import { formatConfigFile, type NewSettings } from '../../config/format-config-file.js'
 import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../config/plan/suggest-cache-root.js'
+import { resolvePath, resolveRecord } from '../../config/resolve-path.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { listMounts } from '../../platform/list-mounts.js'
@@ -60,6 +62,7 @@ export function initCommand(context: CliContext): Command {
       // `dsc` must accept the file that it writes.
       const { parseSettings } = await import('../../config/parse-settings.js')
       parseSettings(text, path)
+      if (!options.dryRun) await requireUsable(settings, path)
       if (!options.dryRun) await writeWhole(path, text, 'dsc init --config <file> writes to another place')
       const { hostName: _, ...written } = settings
       const isDryRun = options.dryRun === true
@@ -77,6 +80,13 @@ export function initCommand(context: CliContext): Command {
       }
       context.report.note('Now run `dsc doctor`, then add a dataset under datasets:')
     })
+}
+
+/** Throws CACHE_ROOT_INVALID for a cache or a record that the next command would refuse. */
+async function requireUsable({ cacheRoot, record }: NewSettings, path: string): Promise<void> {
+  const base = { folder: dirname(path), homeDirectory: findHomeDirectory() }
+  const root = resolvePath(cacheRoot, base)
+  requireOneOwner(root, resolveRecord(record ?? join(root, 'record.db'), base, 'record'))
 }
 
 async function confirmReplacing(path: string, options: InitOptions, ask: Ask | undefined): Promise<void> {

@@ -35,8 +35,9 @@ for (const { mode, writers } of [
     assert.equal(first.code, 0, first.stderr)
     chmodSync(root, mode)
     chownSync(join(root, 'copies', 'flowers'), BOB.uid, GROUP)
+    const init = ['init', '--yes', '--cache-root', root, '--config', join(world.directory, 'other.yaml')]
     for (const owner of [ADA, BOB, { uid: 0, gid: 0 }])
-      for (const words of [['prepare', 'flowers', '--task', 'bob'], ['status'], ['cleanup']]) {
+      for (const words of [['prepare', 'flowers', '--task', 'bob'], ['status'], ['cleanup'], init]) {
         const refused = await as(owner, ...words)
         assert.equal(refused.code, 3, `${words}: ${refused.stdout}${refused.stderr}`)
         assert.ok(refused.stderr.includes(`${writers} may write to ${root} (mode ${mode.toString(8)}`))
