@@ -71,18 +71,29 @@ for (const { words, code, message } of [
   {
     words: ['prepare', 'flowrs'],
     code: 4,
-    message: /no dataset is called flowrs\n {2}try: dsc prepare flowers/,
+    message: /no dataset is called flowrs\. Did you mean flowers\?\n {2}try: dsc prepare flowers/,
   },
   { words: ['prepare', 'ftp://x/y'], code: 2, message: /expected/ },
   { words: ['prepare'], code: 2, message: /missing required argument/ },
   { words: ['prepare', 'flowers', '--ttl', 'soon'], code: 2, message: /soon/ },
-  ...['evict', 'lock', 'unlock', 'verify', 'history', 'why', 'leases --dataset', 'status --dataset'].map(
-    (verb) => ({
-      words: [...verb.split(' '), 'flowrs'],
-      code: 4,
-      message: new RegExp(`no dataset is called flowrs\n  try: dsc ${verb} flowers\n`),
-    }),
-  ),
+  ...[
+    'evict',
+    'lock',
+    'unlock',
+    'verify',
+    'repair',
+    'release',
+    'history',
+    'why',
+    'leases --dataset',
+    'status --dataset',
+  ].map((verb) => ({
+    words: [...verb.split(' '), 'flowrs'],
+    code: 4,
+    message: new RegExp(
+      `no dataset is called flowrs\\. Did you mean flowers\\?\n  try: dsc ${verb} flowers\n`,
+    ),
+  })),
   { words: ['lock', 'wholly-other'], code: 4, message: /called wholly-other\n {2}try: dsc dataset ls\n/ },
   {
     words: ['dataset', 'rm', 'wholly-other'],

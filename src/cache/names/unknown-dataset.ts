@@ -3,7 +3,7 @@ import { isSameSource } from '../../model/dataset.js'
 import { findClosest } from '../../model/find-closest.js'
 import type { Surroundings } from '../surroundings.js'
 
-/** The failure for an unknown name. Its hint is `command` with the nearest name, if one is close. */
+/** The failure for an unknown name. It asks for the nearest name, if one is close, and its hint is `command` with it. */
 export async function unknownDataset(
   context: Surroundings,
   raw: string,
@@ -18,7 +18,8 @@ export async function unknownDataset(
       raw,
       known.map(({ name }) => name),
     )
-  return new DscError('DATASET_UNKNOWN', `no dataset is called ${raw}`, {
+  const meant = near === undefined ? '' : `. Did you mean ${near}?`
+  return new DscError('DATASET_UNKNOWN', `no dataset is called ${raw}${meant}`, {
     hint: near === undefined ? hints.otherwise : `${hints.command} ${near}`,
   })
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { chooseHolder } from '../../cache/leases/choose-holder.js'
 import { identifyCaller } from '../../cache/leases/identify-caller.js'
-import { nameDataset } from '../../cache/names/known-dataset.js'
+import { nameDataset, requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import type { ReleaseAnswer, ReleaseLeaseAnswer } from '../answers/cache-answers.js'
@@ -54,6 +54,8 @@ export function releaseCommand(context: CliContext): Command {
         { task, node: options.anyNode ? undefined : node, dataset },
         context.nowMs(),
       )
+      // A misspelt name leaves the lease that it meant.
+      if (released === 0 && dataset !== undefined) await requireKnownDataset(context, dataset, 'dsc release')
       const answer: ReleaseAnswer = { dsc: 1, released, task, dataset: dataset ?? null }
       context.report.result(answer, () =>
         released === 0

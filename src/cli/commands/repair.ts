@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { readAgentAccess } from '../../agent/calls/agent-access.js'
 import { planRepair, repairStripes } from '../../agent/stripes/repair-stripes.js'
+import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { formatLayout } from '../../cache/status/find-layouts.js'
 import { MAX_LEASE_MS } from '../../model/lease.js'
 import { holdByThisProcess } from '../../platform/processes.js'
@@ -37,7 +38,8 @@ Examples:
   dsc repair flowers
   dsc repair flowers --onto gpu-04`,
     )
-    .action(async (dataset: string, options: RepairOptions) => {
+    .action(async (named: string, options: RepairOptions) => {
+      const dataset = await requireKnownDataset(context, named, 'dsc repair')
       const record = await context.openRecord()
       const plan = await planRepair(record, dataset, options.onto ?? [])
       const { layout, nodes, indexes } = plan

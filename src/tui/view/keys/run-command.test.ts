@@ -9,6 +9,14 @@ for (const { typed, holds } of [
     holds: ({ state }: Pressed) => /may be datasets, dataset/.test(state.message?.text ?? ''),
   },
   { typed: 'datasets', holds: ({ rows }: Pressed) => rows.list === 'datasets' },
+  {
+    typed: 'dataset webdat',
+    holds: ({ state }: Pressed) => state.message?.text === 'no copy of webdat. Did you mean webdata?',
+  },
+  {
+    typed: 'node gpu-2',
+    holds: ({ state }: Pressed) => /^no node gpu-2\. Did you mean gpu-0\d\?$/.test(state.message?.text ?? ''),
+  },
   { typed: 'dataset webdata', holds: ({ rows }: Pressed) => rows.keys.join() === 'copy-webdata' },
   { typed: 'wrong', holds: ({ state }: Pressed) => state.mode.kind === 'troubles' },
   {

@@ -1,4 +1,5 @@
 import { parseDuration } from '../../../model/duration.js'
+import { findClosest } from '../../../model/find-closest.js'
 import type { ListName } from '../lists/list-rows.js'
 import type { ScreenState } from '../screen-state.js'
 import { THEMES } from '../text/theme.js'
@@ -104,15 +105,24 @@ export function runCommand(before: ScreenState, text: string, target: KeyTarget)
   return SCREEN_COMMANDS.find(({ name }) => name === found[0])!.run(state, rest.join(' '), target)
 }
 
-function chooseNode(state: ScreenState, name: string): KeyOutcome {
+function chooseNode(state: ScreenState, name: string, { snapshot }: KeyTarget): KeyOutcome {
   if (name === '') return fail(state, ':node needs the name of a node')
+  const known = snapshot?.nodes.map(({ node }) => node) ?? []
+  if (!known.includes(name)) return fail(state, `no node ${name}${suggest(name, known)}`)
   const opens = state.tab === 'nodes' ? 'copies' : state.tab
   return { state: enterScope(state, { node: name, label: name, opens }) }
 }
 
-function chooseDataset(state: ScreenState, name: string): KeyOutcome {
+function chooseDataset(state: ScreenState, name: string, { snapshot }: KeyTarget): KeyOutcome {
   if (name === '') return fail(state, ':dataset needs the name of a dataset')
+  const known = snapshot?.copies.map(({ dataset }) => dataset) ?? []
+  if (!known.includes(name)) return fail(state, `no copy of ${name}${suggest(name, known)}`)
   return { state: enterScope(state, { dataset: name, label: name, opens: 'copies' }) }
+}
+
+function suggest(name: string, known: readonly string[]): string {
+  const near = findClosest(name, known)
+  return near === undefined ? '' : `. Did you mean ${near}?`
 }
 
 function showReport(state: ScreenState, text: string): KeyOutcome {
