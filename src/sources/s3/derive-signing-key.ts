@@ -1,5 +1,4 @@
 import { createECDH, createHmac, createPrivateKey, type KeyObject } from 'node:crypto'
-import type { Credentials } from './sign-request.js'
 
 /** The name of AWS Signature Version 4A, which is valid in several regions. */
 export const V4A = 'AWS4-ECDSA-P256-SHA256'
@@ -10,7 +9,13 @@ const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551
  * Derives the private key of Signature Version 4A from access keys: NIST SP 800-108 in counter mode, repeated in the
  * rare case that the result lies outside the curve's order.
  */
-export function deriveSigningKey({ accessKeyId, secretAccessKey }: Credentials): KeyObject {
+export function deriveSigningKey({
+  accessKeyId,
+  secretAccessKey,
+}: {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}): KeyObject {
   for (let counter = 1; counter < 255; counter += 1) {
     const candidate = createHmac('sha256', `AWS4A${secretAccessKey}`)
       .update(Buffer.from([0, 0, 0, 1]))
