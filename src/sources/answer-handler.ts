@@ -239,10 +239,12 @@ function checkHead(status: number, headers: Headers, options: AnswerOptions): So
       },
     )
   if (isWhole || options.isPart) return undefined
-  const expected = `bytes ${offset}-${offset + length - 1}/${sizeBytes}`
+  const range = `bytes ${offset}-${offset + length - 1}`
+  const expected = `${range}/${sizeBytes}`
   const found = headers['content-range']
+  const isRange = found === expected || found === `${range}/*` // a cache may not know the size of the whole
   // Some servers send the range and call it 200; others send the whole object.
-  if ((status === 206 || status === 200) && found === expected) return undefined
+  if ((status === 206 || status === 200) && isRange) return undefined
   if (isWholeForRange(status, headers, options)) return undefined
   return new SourceFailure(
     'SOURCE_CHANGED',

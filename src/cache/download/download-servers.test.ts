@@ -39,6 +39,16 @@ for (const kind of ['call-it-200', 'ignore-range'] as const) {
   })
 }
 
+test('a server that does not tell the size with a range is read', async () => {
+  const body = randomBytes(40 * MIB)
+  const rules = [0, 1, 2].map((part): FaultRule => {
+    const range = `${part * 16 * MIB}-${Math.min(body.length, (part + 1) * 16 * MIB) - 1}`
+    const headers = { 'content-range': `bytes ${range}/*` }
+    return { match: `GET .*/data/a bytes=${range}`, fault: { kind: 'headers', headers } }
+  })
+  assert.equal((await download(body, rules)).downloaded.retries, 0)
+})
+
 test('a server that ignores ranges is asked for a large object once, not for each of its parts', async () => {
   const body = randomBytes(100 * MIB)
   await download(body, [
