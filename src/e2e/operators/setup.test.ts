@@ -140,13 +140,34 @@ test('without systemd it says what a supervisor runs, and what stands is never w
   assert.match(parts.other!, /exit 2\n# ours\n.*cannot access '\/srv\/other'/)
 })
 
-test('it refuses who is not root, a folder of others, and a place that others may write', { skip }, () => {
+test('at a terminal it asks three questions, and none once the node has its dsc.yaml', { skip }, () => {
+  const asked = `script -qec "${DSC_IN_SHELL} setup" /dev/null 2>&1`
+  const parts = readParts(`
+    echo == first; printf '/srv/nvme/dsc\\n120\\n70\\nflowers=./flowers\\n' | ${asked}
+    echo == written; grep -E '^  (root|maxPercent|flowers):' /etc/dsc/dsc.yaml
+    echo == second; ${asked} </dev/null
+  `)
+  assert.match(parts.first!, /Folder for the copies \[.+\]: /)
+  assert.match(parts.first!, /expected a percentage above 0 and up to 100, found "120"/)
+  assert.match(parts.first!, /Datasets, as name=URL name=URL \[none\]: /)
+  assert.match(
+    parts.written!,
+    /^ {2}root: \/srv\/nvme\/dsc\n {2}maxPercent: 70 .*\n {2}flowers: file:\/\/\/srv\/flowers\n$/,
+  )
+  assert.match(parts.second!, /^nothing to change: this node is set up/)
+})
+
+test('it refuses who is not root, and folders and programs that others may write', { skip }, () => {
   const refused = (words: string) => `${words} 2>&1 || echo "exit $?"`
   const parts = readParts(`
     echo == user; ${refused(`setpriv --reuid ${BOB.uid} --regid ${BOB.gid} --clear-groups ${DSC_IN_SHELL} setup`)}
     mkdir -p /srv/full /srv/open; echo x >/srv/full/x; chmod 777 /srv/open
     echo == full; ${refused('dsc setup --yes --cache-root /srv/full')}
     echo == open; ${refused('dsc setup --yes --cache-root /srv/open/dsc')}
+    mkdir /run/bin /run/work
+    mount -t overlay -o "lowerdir=$(dirname '${PROGRAM}'),upperdir=/run/bin,workdir=/run/work" overlay "$(dirname '${PROGRAM}')"
+    chmod 777 "$(dirname '${PROGRAM}')"
+    echo == program; mkdir -p /run/systemd/system; ${refused('dsc setup --yes --cache-root /srv/a')}
     echo == words; ${refused('dsc setup --yes --cache-root /srv/a --dataset flowers')}
     ls /etc/dsc 2>&1 || true
   `)
