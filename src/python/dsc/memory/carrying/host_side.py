@@ -32,11 +32,6 @@ class HostSide:
         return self._copies
 
     @property
-    def has_copies(self) -> bool:
-        """Whether anything has moved, or was given to move with."""
-        return self._copies is not None
-
-    @property
     def is_cuda(self) -> bool:
         """Whether the device is a GPU."""
         return self._copies is not None and self._copies.is_cuda
