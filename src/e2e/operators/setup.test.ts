@@ -181,6 +181,10 @@ test('it refuses who is not root, and folders and programs that others may write
     /\/srv\/open\/dsc lies in \/srv\/open, where everybody may write.*\n {2}try: .*\nexit 3\n/,
   )
   assert.match(
+    parts.program!,
+    /the service would run .*, which lies in .*, where everybody may write\n {2}try: install dsc .*\nexit 3\n$/,
+  )
+  assert.match(
     parts.words!,
     /expected name=URL, such as .*, found "flowers"\n(.*\n)?exit 2\nls: .*\/etc\/dsc/,
   )
