@@ -7,6 +7,7 @@ import { traceDay } from '../../cache/status/trace-day.js'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { EXAMPLE_SHARES, exampleDay, exampleStatus } from '../../testing/example-status.js'
 import { act } from './keys/copy-keys.js'
+import { drawList } from './lists/draw-list.js'
 import { selectRows } from './lists/select-rows.js'
 import { drawScreen } from './screen.js'
 import type { ScreenInput } from './screen-input.js'
@@ -155,6 +156,16 @@ test('whoever reads a copy while it comes is named inside it', () => {
 
 test('progress and the time left survive 40 columns', () => {
   assert.match(draw(40, 16).find((line) => line.startsWith('▶'))!, /^▶ webdata .*40% +1m/)
+})
+
+test('the bar under the cursor is not inverse, or its ends would swap', () => {
+  const snapshot = exampleStatus(3)
+  const rows = selectRows(snapshot, FIRST_SCREEN, NO_THROUGHPUT)
+  const context = { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, throughput: NO_THROUGHPUT }
+  const line = drawList(rows, { offset: 0, height: 1, cursor: 0, width: 80 }, context)[1]!
+  const chosen = (pattern: RegExp) =>
+    line.filter(({ text }) => pattern.test(text)).map((part) => part.isChosen)
+  assert.deepEqual([chosen(/[█░]/), chosen(/webdata/)], [[false, false], [true]])
 })
 
 test('a download without a byte for long says so in its row', () => {

@@ -5,6 +5,8 @@ import type { Cell, DrawContext, ListRows } from './list-rows.js'
 
 const GAP = 2
 const MARGIN = 2
+/** Block elements: inverse, the two ends of a bar would swap. */
+const BAR = /^[\u2580-\u259f]+$/u
 
 /** The visible part of a list, and its size in cells. */
 interface ListArea {
@@ -68,7 +70,7 @@ export function drawList(rows: ListRows, area: ListArea, context: DrawContext): 
       if (!isLast) used += GAP
     }
     if (used < width) line.push(span(' '.repeat(width - used)))
-    return isCursor ? line.map((part) => ({ ...part, isChosen: true })) : line
+    return isCursor ? line.map((part) => ({ ...part, isChosen: !BAR.test(part.text) })) : line
   }
 
   function fitCell(cell: Cell, width: number, align: 'left' | 'right' | undefined): readonly Span[] {
