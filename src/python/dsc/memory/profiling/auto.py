@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 from collections.abc import Callable
@@ -32,6 +33,7 @@ class AutoProfiler:
         self._profiling: Profiling | None = None
         self._observer: Observer | None = None
         self._inputs: Any = ()
+        self._seen = 0  # steps
         self._depth = 0  # of calls of modules within one another
         self._optimizers: list[torch.optim.Optimizer] = []
         self._call: Callable[..., Any] = torch.nn.Module.__call__
@@ -39,6 +41,7 @@ class AutoProfiler:
         self._handle = register_optimizer_step_post_hook(self._on_optimizer)
         on_tensor, on_tensors = map(self._watch, self._backwards)
         _patch(lambda module, *a, **k: self._on_call(module, a, k), on_tensor, on_tensors)
+        atexit.register(self._tell_short)
 
     def _on_call(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._depth == 0 and self._observer is None and module.training and torch.is_grad_enabled():
@@ -79,6 +82,7 @@ class AutoProfiler:
         finally:
             observer.end()
             self._inputs = ()
+        self._seen += 1
         if profiling.is_complete:
             self._finish(profiling)
         return result
@@ -96,11 +100,20 @@ class AutoProfiler:
 
     def _refuse(self, error: PlanError) -> None:
         """Leaves the reason where the profile would be, for `dsc memory profile` to say."""
-        with open(self._out, "w", encoding="utf-8") as file:
-            json.dump({"v": 1, "kind": "dsc.mem.refusal", "why": str(error)}, file)
+        self._tell(str(error))
         self._leave()
 
+    def _tell(self, why: str) -> None:
+        with open(self._out, "w", encoding="utf-8") as file:
+            json.dump({"v": 1, "kind": "dsc.mem.refusal", "why": why}, file)
+
+    def _tell_short(self) -> None:
+        if self._seen > 0 and self._profiling is not None:
+            needed = self._seen + self._profiling.steps_left
+            self._tell(f"the script ended after {self._seen} of {needed} training steps: let it train for longer")
+
     def _leave(self) -> None:
+        atexit.unregister(self._tell_short)
         _patch(self._call, *self._backwards)
         self._handle.remove()
         if self._is_stopped_after:

@@ -142,6 +142,11 @@ class Profiling:
         """Whether every observer has been asked for."""
         return not self._left
 
+    @property
+    def steps_left(self) -> int:
+        """How many steps are still to be observed."""
+        return len(self._left)
+
     def next_observer(self) -> Observer | None:
         """The observer of the next step; None after the last."""
         return self._left.pop(0) if self._left else None
