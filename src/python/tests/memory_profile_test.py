@@ -33,6 +33,7 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Dropout(0.1), torch.nn.Linear(64, 4))
 criterion = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
 optimizer = torch.optim.Adam(model.parameters())
+scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
 executor = None
 if len(sys.argv) > 1:
     from dsc.memory import AccountingDevice, offload
@@ -48,8 +49,9 @@ for _ in range(12):
         device.hold(x, y)
         with executor:
             loss = criterion(model(x), y) / 2
-    loss.backward()
-    optimizer.step()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
     optimizer.zero_grad()
 if executor is not None:
     executor.counts["peakBytes"] = device.peak_bytes
@@ -75,6 +77,22 @@ def test_an_unchanged_script_is_profiled_with_its_own_loss_and_trains_under_the_
         found = json.load(file)
     assert (found["plannedSteps"], found["planMisses"]) == (12, 0)
     run_dsc("memory", "verify", run, "--plan", plan)
+
+
+SHORT = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+for _ in range(5):
+    model(torch.randn(32, 64)).square().mean().backward()
+"""
+
+
+def test_a_script_that_trains_for_too_few_steps_is_told_how_many_are_needed(tmp_path):
+    script, out = tmp_path / "short.py", tmp_path / "short.json"
+    script.write_text(SHORT)
+    done = run_dsc("memory", "profile", "--out", str(out), "--", sys.executable, str(script), check=False)
+    assert done.returncode != 0 and "after 5 of 8 training steps" in done.stderr
+    assert not out.exists()
 
 
 def test_the_profiler_copies_leaves_and_never_the_model(monkeypatch):

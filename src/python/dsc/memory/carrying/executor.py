@@ -190,6 +190,8 @@ class Offload:
         if kind is not None:
             step.abandon()
             return
+        if step.is_planned:
+            step.skip_loss_scale()
         if step.sequence != self.runnable.pack_count and step.is_planned:
             step.miss(f"{step.sequence} tensors were saved, the plan expects {self.runnable.pack_count}")
         if step.is_planned:

@@ -98,6 +98,16 @@ class Step:
         self._tick(sequence)
         return packed if packed is not None else (sequence, tensor.detach(), version_of(tensor))
 
+    def skip_loss_scale(self) -> None:
+        """Counts scalars that a script saves after the forward, such as a GradScaler's factor, as saved: they stay."""
+        missing = range(self.sequence, self.plan.pack_count)
+        stay = all(self.plan.signatures[at].endswith("||") and at not in self.plan.move_of for at in missing)
+        if stay and self.plan.reused.isdisjoint(missing):
+            for at in missing:
+                self._tick(at)
+            self.sequence = self.plan.pack_count
+            self.position += len(missing)  # backward begins with them
+
     def unpack(self, packed: _Packed) -> torch.Tensor:
         """The tensor that autograd saved."""
         if isinstance(packed, torch.Tensor):
