@@ -81,7 +81,7 @@ test('who does not trust the authority is told so, without advice for Node.js', 
     assert.doesNotMatch(stdout + stderr, /use-system-ca/)
   }
   const history = await b!.dsc('history', 'flowers')
-  assert.match(history.stdout, /5 bytes from the store; node-a unable to verify the first certificate/)
+  assert.match(history.stdout, /5 B from the store; node-a unable to verify the first certificate/)
 })
 
 /** Asks whoever made its certificate. */

@@ -16,7 +16,7 @@ for (const { name, line = LINE, doneRatio, width, glyphs = UNICODE_GLYPHS, fitte
     name: 'leaves out the last facts first',
     doneRatio: 0.25,
     width: 80,
-    fitted: `${'█'.repeat(7)}${'░'.repeat(19)}  25 % flowers: 1.0 GiB of 4.0 GiB, 80 MiB/s, 38s left`,
+    fitted: `${'█'.repeat(6)}▌${'░'.repeat(19)}  25 % flowers: 1.0 GiB of 4.0 GiB, 80 MiB/s, 38s left`,
   },
   {
     name: 'is ASCII where the terminal wants it',
