@@ -9,13 +9,16 @@ test('a volume is unhealthy from the moment its copy is found damaged until it i
   source.release()
   const volumes = start()
   const { nodeGetVolumeHealth } = nodeService(volumes, cache)
-  const ask = (volumeId: string) =>
-    nodeGetVolumeHealth!({ volumeId, volumePublishPath: TARGET } as never, LATER)
+  const ask = (volumeId: string, volumePublishPath = TARGET) =>
+    nodeGetVolumeHealth!({ volumeId, volumePublishPath } as never, LATER)
   const healthy = { volumeHealth: { volumeId: 'csi-1', healthStatuses: [] } }
   await assert.rejects(async () => ask('csi-1'), { status: 'NOT_FOUND' })
   await volumes.publish(REQUEST, LATER)
   assert.deepEqual(await ask('csi-1'), healthy)
+  assert.deepEqual(await ask('csi-1', ''), healthy, 'CSI need not tell the path')
+  await assert.rejects(async () => ask('csi-1', `${TARGET}-2`), { status: 'NOT_FOUND' })
   await assert.rejects(async () => ask('another'), { status: 'NOT_FOUND' })
+  await assert.rejects(async () => ask('another', ''), { status: 'NOT_FOUND' })
 
   const [copy] = await cache.record.listCopies({ dataset: 'flowers' }, cache.nowMs())
   const found = { task: 'dsc verify', reason: '1 file differs', detail: {} }

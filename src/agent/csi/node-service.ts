@@ -39,7 +39,7 @@ export function nodeService(volumes: Volumes, { node, record }: Pick<Cache, 'nod
     },
     async nodeGetVolumeHealth({ volumeId, volumePublishPath: path }: HealthMessage) {
       requireText(volumeId, 'volume_id')
-      const { dataset, copyId } = requireMounted(volumes, volumeId, path)
+      const { dataset, copyId } = requireMounted(volumes, volumeId, path || undefined) // CSI need not tell the path
       const damaged = await findDamagedCopies(record, dataset)
       const healthStatuses = copyId !== undefined && damaged.has(copyId) ? [describeDamage(dataset)] : []
       return { volumeHealth: { volumeId, healthStatuses } }
@@ -47,10 +47,10 @@ export function nodeService(volumes: Volumes, { node, record }: Pick<Cache, 'nod
   }
 }
 
-function requireMounted(volumes: Volumes, volumeId: string, path: string): VolumeNote {
-  const note = volumes.findMounted(path)
-  if (note?.volumeId === volumeId) return note
-  throw new CsiRefusal('NOT_FOUND', `volume ${volumeId} is not mounted at ${path}`)
+function requireMounted(volumes: Volumes, volumeId: string, path?: string): VolumeNote {
+  const note = volumes.findMounted(volumeId, path)
+  if (note) return note
+  throw new CsiRefusal('NOT_FOUND', `volume ${volumeId} is not mounted${path ? ` at ${path}` : ''}`)
 }
 
 /** The health of a copy that `dsc verify` or a reader found damaged and that nobody has repaired. */

@@ -11,7 +11,7 @@ test('a volume is leased to its pod without an end, mounted, and given back, any
   assert.deepEqual(await leases(), HELD)
   assert.match(mounter.mounts.get(TARGET)!, /\/copies\/flowers\/.*\/files$/)
   assert.deepEqual([...volumes.listPods()], ['u-1'])
-  assert.equal(volumes.findMounted(TARGET)?.volumeId, 'csi-1')
+  assert.equal(volumes.findMounted('csi-1', TARGET)?.target, TARGET)
   for (let time = 0; time < 2; time++) await volumes.unpublish(TARGET)
   assert.deepEqual([await leases(), [...mounter.mounts], notes(), [...volumes.listPods()]], [[], [], [], []])
 })

@@ -94,10 +94,12 @@ export class Volumes {
     })
   }
 
-  /** The note of a volume that is mounted at `target`; undefined: there is none. */
-  findMounted(target: string): VolumeNote | undefined {
-    const note = this.#means.notes.find(target)
-    return note && !note.isOver && this.#findMount(target) ? note : undefined
+  /** The note of a volume that is mounted, at `target` or, without it, anywhere; undefined: there is none. */
+  findMounted(volumeId: string, target?: string): VolumeNote | undefined {
+    return this.#means.notes
+      .list()
+      .filter((note) => note.volumeId === volumeId && !note.isOver)
+      .find((note) => (target ?? note.target) === note.target && this.#findMount(note.target))
   }
 
   /** Uids of the pods that have volumes here, or are about to. */
