@@ -59,6 +59,7 @@ export async function makeWorld(
         ...settings.server?.environment,
         DSC_RETRY_FOR: '3s',
         XDG_CACHE_HOME: join(directory, 'xdg'),
+        XDG_CONFIG_HOME: join(directory, 'xdg'),
         ...options.environment,
       },
     })
