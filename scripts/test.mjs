@@ -45,7 +45,8 @@ if (suite === undefined) {
 }
 const { files, atOnce, timeoutMs = 300_000, environment = () => ({}), after } = suite
 const env = { ...process.env, ...environment() }
-run(process.execPath, 'scripts/build.mjs')
+// Suites that run side by side must not build under each other.
+if (!process.env.DSC_TEST_BUILT) run(process.execPath, 'scripts/build.mjs')
 const options = [
   `--test-timeout=${timeoutMs}`,
   `--test-concurrency=${atOnce}`,

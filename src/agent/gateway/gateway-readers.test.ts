@@ -45,9 +45,11 @@ test('objects of it are for its readers alone, ready or not, listed or not', {
   const node = await openGatewayNode(t, [originOf({ a: 'rose' }), originOf({ a: 'ada' }, faces)])
   const { port } = await node.open([DATA, faces])
   const ask = async (uid: number, path: string) => {
-    const script = `fetch(process.argv[1]).then(async (r) => console.log(r.status, await r.text()))`
+    // It changes its user after starting: others may lack access to this checkout.
+    const script = `process.setgroups([]); process.setgid(${uid}); process.setuid(${uid})
+      fetch(process.argv[1]).then(async (r) => console.log(r.status, await r.text()))`
     const words = ['-e', script, `http://127.0.0.1:${port}${path}`]
-    return (await promisify(execFile)(process.execPath, words, { uid, gid: uid, cwd: '/' })).stdout.trim()
+    return (await promisify(execFile)(process.execPath, words)).stdout.trim()
   }
   assert.match(await ask(64_003, '/bucket/faces/a'), /^403 .*only user:uid-64001 may read/s)
   for (let turn = 0; turn < 2; turn++) assert.equal(await ask(64_001, '/bucket/faces/a'), '200 ada')
