@@ -4,7 +4,7 @@ import { DISK, exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../../t
 import { joinRequest, NODE, stageCopy } from '../../testing/example-staging.js'
 import { contractTest, type OpenRecord } from './contract-test.contract.js'
 import { recordLeasesContract } from './record-leases.contract.js'
-import type { CopyFilter } from './record-requests.js'
+import type { CopyFilter, EventFilter } from './record-requests.js'
 import { recordStagingContract } from './record-staging.contract.js'
 import { recordStripesContract } from './record-stripes.contract.js'
 
@@ -258,6 +258,20 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     assert.ok((await record.listEvents({ limit: 10 })).length > 0)
     await record.pruneEvents(NOW_MS + 1, 1000)
     assert.deepEqual(await second.listEvents({ limit: 10 }), [])
+  })
+
+  contract('lists the events since a moment, though nodes wrote them in another order', async (record) => {
+    const event = { kind: 'leased', node: NODE, copyId: null, task: null, reason: '', detail: {} } as const
+    for (const [at, atMs] of [2, 7, 1, 8, 3, 9].entries())
+      await record.addEvent({ ...event, dataset: at < 3 ? 'birds' : 'flowers', atMs })
+    const since = async (sinceMs: number, filter: Partial<EventFilter> = {}) =>
+      (await record.listEvents({ limit: 10, ...filter, sinceMs })).map(({ atMs }) => atMs)
+    assert.deepEqual(await since(7), [9, 8, 7])
+    assert.deepEqual(await since(7, { limit: 2 }), [9, 8])
+    assert.deepEqual(await since(2, { dataset: 'birds' }), [7, 2])
+    assert.deepEqual(await since(10), [])
+    const [newest] = await record.listEvents({ limit: 1 })
+    assert.deepEqual(await since(2, { before: newest!.sequence }), [3, 8, 7, 2])
   })
 
   contract(
