@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RecordEvent } from '../../model/record-event.js'
 import { exampleCopy, NOW_MS } from '../../testing/example-copies.js'
-import { traceDay } from './trace-day.js'
+import { DAY_MS, MAX_DAY_EVENTS, traceDay } from './trace-day.js'
 
 const HOUR_MS = 3_600_000
 const NOTHING = { copies: [], transfers: [] }
@@ -31,6 +31,23 @@ test('a download counts evenly from its start to its end, and no byte is lost', 
 test('a short download lies in one step; one whose start is unknown at its end', () => {
   const at = event('staged', 1.5, { fetchedBytes: 77 })
   assert.equal(sumHours(traceDay([at], NOTHING, NOW_MS).receivedBytesPerSecond)[1], 77)
+})
+
+test('a download whose start is older than the day began when its copy did', () => {
+  const staged = event('staged', 22, { fetchedBytes: 4000 })
+  const copies = [{ ...exampleCopy('copy'), copyId: 'copy', createdAtMs: NOW_MS - 26 * HOUR_MS }]
+  const hours = sumHours(traceDay([staged], { copies, transfers: [] }, NOW_MS).receivedBytesPerSecond)
+  assert.deepEqual(hours.slice(20), [0, 0, 1000, 1000])
+})
+
+test('a day with more events than are read begins at the oldest of them, instead of with hours of nothing', () => {
+  const events = Array.from({ length: MAX_DAY_EVENTS }, (_, at) =>
+    event('staging-started', (6 * at) / (MAX_DAY_EVENTS - 1)),
+  )
+  const whole = traceDay(events.slice(1), NOTHING, NOW_MS)
+  assert.deepEqual([whole.spanMs, whole.receivedBytesPerSecond.length], [DAY_MS, 288])
+  const { spanMs, receivedBytesPerSecond, spaceBytes } = traceDay(events, NOTHING, NOW_MS)
+  assert.deepEqual([spanMs / HOUR_MS, receivedBytesPerSecond.length, spaceBytes.length], [6, 72, 72])
 })
 
 test('a copy takes space from its staging on, until its eviction', () => {

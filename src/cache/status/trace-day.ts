@@ -2,8 +2,10 @@ import type { CopyUse } from '../../model/copy.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import type { TransferStatus } from './compose-status.js'
 
-/** The last 24 hours at equal steps, oldest first. */
+/** The last 24 hours at equal steps, oldest first; fewer steps where the events do not reach back so far. */
 export interface DayHistory {
+  /** The time that the steps cover, ms. */
+  readonly spanMs: number
   /** Mean bytes per second that nodes received in each step. */
   readonly receivedBytesPerSecond: readonly number[]
   /** Bytes on disk of ready copies at the end of each step. */
@@ -13,6 +15,8 @@ export interface DayHistory {
 /** The kinds of events that `traceDay` needs. */
 export const DAY_EVENTS: readonly RecordEventKind[] = ['staging-started', 'staged', 'evicted']
 
+/** Maximum number of events behind a `DayHistory`, the newest ones: a busier day is traced in part. */
+export const MAX_DAY_EVENTS = 20_000
 /** 24 hours, in ms. */
 export const DAY_MS = 86_400_000
 const STEPS = 288
@@ -20,7 +24,8 @@ const STEP_MS = DAY_MS / STEPS
 
 /**
  * Reconstructs the day before `nowMs` from the record's events of the kinds `DAY_EVENTS` in it, in any order. A download
- * counts evenly from its start to its end, because the record has only its total. Copies that other ways removed
+ * counts evenly from its start to its end, because the record has only its total. With `MAX_DAY_EVENTS` events the
+ * history begins at the oldest of them. Copies that other ways removed
  * (`forgotten`) left no size behind, and are missing from the space.
  */
 export function traceDay(
@@ -53,11 +58,12 @@ export function traceDay(
     if (kind === 'staging-started' && copyId !== null) startedAtMs.set(copyId, atMs)
     if (kind === 'staged' && copyId !== null) stagedAtMs.set(copyId, atMs)
   }
-  const sinceOf = new Map(present.copies.map(({ copyId, createdAtMs }) => [copyId, createdAtMs]))
+  for (const { copyId, createdAtMs } of present.copies)
+    if (stagedAtMs.has(copyId) && !startedAtMs.has(copyId)) startedAtMs.set(copyId, createdAtMs)
   for (const { kind, copyId, atMs, detail } of events) {
     if (copyId === null) continue
     if (kind === 'staged')
-      receive(Number(detail.fetchedBytes ?? 0), startedAtMs.get(copyId) ?? sinceOf.get(copyId) ?? atMs, atMs)
+      receive(Number(detail.fetchedBytes ?? 0), startedAtMs.get(copyId) ?? atMs, atMs)
     if (kind === 'evicted') keep(Number(detail.chargedBytes ?? 0), stagedAtMs.get(copyId) ?? fromMs, atMs)
   }
   for (const { writtenBytes, startedAtMs: sinceMs } of present.transfers)
@@ -65,9 +71,15 @@ export function traceDay(
   for (const { state, chargedBytes, readyAtMs, createdAtMs } of present.copies)
     if (state === 'ready') keep(chargedBytes, readyAtMs ?? createdAtMs)
 
+  const isCut = events.length >= MAX_DAY_EVENTS
+  const first = isCut ? stepOf(Math.min(...events.map(({ atMs }) => atMs))) : 0
   let spaceBytes = 0
   return {
-    receivedBytesPerSecond: received,
-    spaceBytes: changes.slice(0, STEPS).map((change) => (spaceBytes += change)),
+    spanMs: (STEPS - first) * STEP_MS,
+    receivedBytesPerSecond: received.slice(first),
+    spaceBytes: changes
+      .slice(0, STEPS)
+      .map((change) => (spaceBytes += change))
+      .slice(first),
   }
 }

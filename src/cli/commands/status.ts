@@ -26,8 +26,6 @@ interface StatusOptions {
 
 /** Maximum number of lines before a summary replaces them: nobody reads more, and it takes the memory of every copy. */
 const MAX_LINES = 200
-/** Events behind the curves of the live screen: more stagings than that in a day leave out the oldest. */
-const MAX_DAY_EVENTS = 20_000
 
 /** `dsc status`: a live screen on a terminal, a table or JSON elsewhere. */
 export function statusCommand(context: CliContext): Command {
@@ -93,7 +91,7 @@ async function showLive(
   // React's development build is slower and keeps a measurement of every render forever.
   process.env.NODE_ENV ??= 'production'
   const { RecordReader } = await import('../../cache/status/status-reader.js')
-  const { DAY_EVENTS, DAY_MS } = await import('../../cache/status/trace-day.js')
+  const { DAY_EVENTS, DAY_MS, MAX_DAY_EVENTS } = await import('../../cache/status/trace-day.js')
   const { showStatusScreen } = await import('../../tui/start.js')
   const { readReport } = await import('../../cache/accounting/read-report.js')
   const { formatReport } = await import('../output/format-report.js')
