@@ -64,7 +64,7 @@ test('a staging is stopped on the screen: its dsc prepare ends, and what was fet
   const { code, stderr } = await staging.finished
   assert.match(stderr, /stopped before the download was complete/)
   assert.notEqual(code, 0)
-  await terminal.waitFor(/large +node-a +◌ left at/)
+  await terminal.waitFor(/large +node-a +◌ stopped at/)
   await terminal.press('x')
   await terminal.waitFor(/it was interrupted: the next dsc prepare continues it/)
   await terminal.press('p')
@@ -74,5 +74,5 @@ test('a staging is stopped on the screen: its dsc prepare ends, and what was fet
   await terminal.press('x')
   await terminal.waitFor(/Stop staging large on node-a\?/)
   await terminal.press('y')
-  await terminal.waitFor(/large +node-a +◌ left at/)
+  await terminal.waitFor(/large +node-a +◌ stopped at/)
 })

@@ -61,8 +61,8 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
   const close = () => screen.unmount()
   options.signal.addEventListener('abort', close, { once: true })
   if (options.signal.aborted) close()
-  // A closed terminal answers every write, and the end of its raw mode, with EIO: that ends the screen, and is no crash. The listeners stay, because
-  // output of the ending command meets the same terminal.
+  // A closed terminal answers every write, and the end of its raw mode, with EIO: that ends the screen without a crash.
+  // The listeners stay, because output of the ending command meets the same terminal.
   process.stdout.on('error', close)
   process.stderr.on('error', () => {})
   process.stdin.on('error', close)

@@ -37,7 +37,7 @@ export interface PreparePlan {
   readonly held: readonly string[]
 }
 
-/** The plan that needs no source, because a copy is ready; undefined: there is none. */
+/** Plans the use of a copy that is ready, without asking the source; undefined if no copy is ready. */
 export async function planReady(cache: Cache, dataset: string): Promise<PreparePlan | undefined> {
   const copies = await cache.record.listCopies({ node: cache.node, dataset }, cache.nowMs())
   const ready = findReady(copies)

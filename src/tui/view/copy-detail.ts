@@ -8,7 +8,7 @@ import { formatCount } from '../../model/format-count.js'
 import { formatHolder, isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { describeKeeping } from './describe-keeping.js'
-import { formatReader, formatWay } from './format-transfer.js'
+import { formatReader } from './format-transfer.js'
 import { drawRate, drawState } from './lists/copy-state.js'
 import type { DrawContext } from './lists/list-rows.js'
 import { formatMoment, formatShare, formatSpan } from './text/format-cells.js'
@@ -48,22 +48,22 @@ export function drawCopyDetail(detail: CopyDetail, width: number, context: DrawC
     [],
     [span('HISTORY', { isDim: true })],
     ...(history?.flatMap((event) => drawEvent(event, width, context)) ?? [drawNothing('reading')]),
-    ...(history?.length === 0 ? [drawNothing('nothing noted')] : []),
+    ...(history?.length === 0 ? [drawNothing('no events')] : []),
   ].map((line) => fitLine(line, width))
 }
 
-/** The bar of a download on a line of its own, and who waits for it. */
+/** The bar of a download on a line of its own, its source, and the jobs that wait for it. */
 function drawStaging({ copy, snapshot }: CopyDetail, width: number, context: DrawContext): readonly Line[] {
   const transfer = snapshot.transfers.find(({ copyId }) => copyId === copy.copyId)
   if (transfer?.state !== 'staging') return []
-  const { writtenBytes, contentBytes, stager, waitingTasks } = transfer
+  const { writtenBytes, contentBytes, servedBy, stager, waitingTasks } = transfer
   const bar = splitBar(writtenBytes / Math.max(1, contentBytes), Math.max(3, width - 1), context.glyphs)
   const facts = [
     { label: 'written', value: span(formatShare(writtenBytes, contentBytes)) },
     { label: 'rate', value: drawRate(copy.copyId, stager !== null, context) },
-    { label: 'way', value: span(formatWay(transfer, context.glyphs)) },
-    { label: 'stager', value: stager === null ? span('nobody', { color: 'yellow' }) : span(stager) },
-    { label: 'waiting', value: span(waitingTasks.length === 0 ? 'nobody' : waitingTasks.join(', ')) },
+    { label: 'from', value: span(servedBy.join(', ') || 'the source') },
+    { label: 'stager', value: stager === null ? span('none', { color: 'yellow' }) : span(stager) },
+    { label: 'waiting', value: span(waitingTasks.length === 0 ? 'no job' : waitingTasks.join(', ')) },
   ]
   return [
     [span(bar.filled, { color: 'cyan' }), span(context.glyphs.empty.repeat(bar.empty), { isDim: true })],

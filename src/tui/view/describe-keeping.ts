@@ -42,12 +42,12 @@ function describeKeeper(keeper: Keeper, copy: CopyUse, nowMs: number): string {
         ? `a lock by ${copy.lock.by}, ${formatSpan(nowMs - copy.lock.atMs)} ago: ${copy.lock.reason}`
         : 'a lock'
     case 'stager':
-      return 'its stager, which is at work'
+      return 'a running download'
     case 'no source':
-      return 'having no remote source: it could not be fetched again'
+      return 'the lack of a remote source: dsc could not download it again'
     case 'being evicted':
-      return 'nothing any more: it is being deleted'
+      return 'nothing: dsc is deleting it'
     case 'not admitted yet':
-      return 'not being admitted yet: its source is being listed'
+      return 'its admission: dsc is still listing the source'
   }
 }

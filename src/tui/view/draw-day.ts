@@ -1,4 +1,5 @@
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
+import type { DayHistory } from '../../cache/status/trace-day.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import type { ScreenInput } from './screen-input.js'
@@ -8,10 +9,11 @@ import { type Glyphs, splitBar } from './text/glyphs.js'
 import { type Colour, fitLine, type Line, type Span, span } from './text/styled-line.js'
 import { cellWidth } from './text/text-cells.js'
 
+const HOUR_MS = 3_600_000
 const LINE_GRAPH_CELLS = 18
 const LINE_BAR_CELLS = 10
 
-/** The last 24 hours: one line of `height` 1, or two boxes with curves of what came and what lay there. */
+/** The last 24 hours: one line of `height` 1, or two boxes with curves of bytes received and of space. */
 export function drawDay(input: ScreenInput, height: number): readonly Line[] {
   const { snapshot } = input
   if (!snapshot || height === 0) return []
@@ -21,7 +23,7 @@ export function drawDay(input: ScreenInput, height: number): readonly Line[] {
 
 interface Facts {
   readonly snapshot: StatusSnapshot
-  /** Bytes per second that come at present. */
+  /** Bytes per second received at present. */
   readonly rate: number
   readonly usedBytes: number
   readonly allowedBytes: number
@@ -53,16 +55,23 @@ function drawDayLine({ day, size, context }: ScreenInput, facts: Facts): Line {
       span(`   ${filled}`, { color: 'blue' }),
       span(context.glyphs.empty.repeat(empty), { isDim: true }),
       span(` ${formatShare(usedBytes, allowedBytes)}`),
-      ...(isWide ? drawWaiting(snapshot) : []),
+      ...(isWide ? [drawWaiting(snapshot)] : []),
     ],
     size.columns,
   )
 }
 
-function drawWaiting({ waits }: StatusSnapshot): readonly Span[] {
-  const waiting = waits.filter(({ kind }) => kind === 'staging').length
-  if (waiting === 0) return [span('   no job waits', { isDim: true })]
-  return [span(`   ${formatCount(waiting, 'job waits', 'jobs wait')}`, { color: 'yellow' })]
+function drawWaiting(snapshot: StatusSnapshot): Span {
+  const waiting = countWaiting(snapshot)
+  return span(`   ${formatWaiting(waiting)}`, waiting === 0 ? { isDim: true } : { color: 'yellow' })
+}
+
+function countWaiting({ waits }: StatusSnapshot): number {
+  return waits.filter(({ kind }) => kind === 'staging').length
+}
+
+function formatWaiting(waiting: number): string {
+  return waiting === 0 ? 'no job waits' : formatCount(waiting, 'job waits', 'jobs wait')
 }
 
 function drawBoxes({ day, size, context }: ScreenInput, facts: Facts, height: number): readonly Line[] {
@@ -72,15 +81,15 @@ function drawBoxes({ day, size, context }: ScreenInput, facts: Facts, height: nu
   const space = day?.spaceBytes ?? []
   const graph = (values: readonly number[], width: number, most: number) =>
     drawGraph(values, { width: width - 4, rows, most })
-  const most = Math.max(0, ...received)
+  const peak = Math.max(facts.rate, ...received)
   const boxes = [
     {
       width: left,
       title: 'received',
       value: `${formatByteSize(facts.rate)}/s now`,
-      foot: `last 24 hours, most ${formatByteSize(most)}/s`,
+      foot: describeSpan(day, peak),
       color: 'cyan' as const,
-      lines: graph(received, left, most),
+      lines: graph(received, left, peak),
     },
     {
       width: size.columns - left,
@@ -95,11 +104,14 @@ function drawBoxes({ day, size, context }: ScreenInput, facts: Facts, height: nu
   return Array.from({ length: height }, (_, row) => drawn.flatMap((lines) => lines[row] ?? []))
 }
 
-function describeIdle({ nodes, waits }: StatusSnapshot): string {
-  const idle = nodes.reduce((sum, { usage }) => sum + usage.evictableBytes, 0)
-  const waiting = waits.filter(({ kind }) => kind === 'staging').length
-  const jobs = waiting === 0 ? 'no job waits' : formatCount(waiting, 'job waits', 'jobs wait')
-  return `${formatByteSize(idle)} may go, ${jobs}`
+function describeSpan(day: DayHistory | undefined, peak: number): string {
+  if (!day) return 'reading the history'
+  return `last ${formatCount(Math.ceil(day.spanMs / HOUR_MS), 'hour')}, peak ${formatByteSize(peak)}/s`
+}
+
+function describeIdle(snapshot: StatusSnapshot): string {
+  const idle = snapshot.nodes.reduce((sum, { usage }) => sum + usage.evictableBytes, 0)
+  return `${formatByteSize(idle)} idle, ${formatWaiting(countWaiting(snapshot))}`
 }
 
 interface DayBox {

@@ -8,7 +8,7 @@ type Keys = readonly (readonly [string, string])[]
 const MOVE: Keys = [
   ['up down, k j', 'move; PgUp PgDn, Space: by a page; Home End'],
   ['/', 'filter by words; -word: without it; Esc clears'],
-  ['s  S', 'sort by the next column; the other way round'],
+  ['s  S', 'sort by the next column; reverse the order'],
 ]
 const CHANGE_COPY: Keys = [
   ['l  u', 'lock with a reason; unlock (asks, and says whose lock it is)'],
@@ -18,7 +18,7 @@ const PREPARE: Keys = [['p', 'prepare a dataset on this node']]
 const EVERYWHERE: Keys = [
   ['1 to 4, Tab', 'copies, leases, events, nodes'],
   ['!', 'everything that is wrong, with the command that helps'],
-  [':', 'a command: Tab completes, up brings back the last ones'],
+  [':', 'a command: Tab completes, up recalls earlier ones'],
   ['r  q', 'read the record now; quit (Ctrl-Z suspends)'],
   ['mouse', 'click: row, again: open; heading: sort; wheel: move'],
 ]
@@ -41,13 +41,13 @@ const VIEWS = {
       ['x', 'end the lease (asks)'],
       ...PREPARE,
     ],
-    note: 'refused: a job that got no room; Enter shows what is on its node. waits: its copy is still coming.',
+    note: 'refused: a job that got no room; Enter shows what is on its node. waits: its copy is still downloading.',
   },
   jobs: { keys: [['Enter', 'its leases'], ['g', 'back to leases'], ...MOVE], note: '' },
   events: { keys: [['Enter', 'the copy, or all of its dataset'], ...MOVE], note: '' },
   nodes: {
     keys: [['Enter', 'the copies on it'], ['g', 'gather by share'], ...MOVE, ...PREPARE],
-    note: 'SPACE is the disk: copies, files of others (dim), free. MAY GO: idle copies that dsc may evict.',
+    note: 'SPACE is the disk: copies, files of others (dim), free. IDLE: copies that dsc may evict.',
   },
   shares: { keys: [['Enter', 'the copies on its node'], ['g', 'back to nodes'], ...MOVE], note: '' },
   copy: {
@@ -66,9 +66,9 @@ const SIGNS = [
   ['staging', 'under way', 'cyan'],
   ['used', 'in use', 'green'],
   ['locked', 'locked', 'magenta'],
-  ['idle', 'idle, may go', undefined],
+  ['idle', 'idle', undefined],
   ['left', 'interrupted', 'yellow'],
-  ['wrong', 'act', 'red'],
+  ['wrong', 'act now', 'red'],
 ] as const
 
 const KEY_CELLS = 14

@@ -1,22 +1,22 @@
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import { formatByteSize } from '../../model/byte-size.js'
 
-/** Something that somebody must act on. */
+/** A condition that a person must act on. */
 export interface Trouble {
   readonly kind: 'refused' | 'damaged' | 'disk short'
-  /** One sentence. */
+  /** The names and the reason, in one line. */
   readonly text: string
-  /** Since when, Unix epoch in ms, where that is known. */
+  /** Its beginning, Unix epoch in ms, where the record has it. */
   readonly sinceMs?: number
-  /** Helps, or says more. */
+  /** A shell command that helps or explains it. */
   readonly command: string
 }
 
 type Seen = Pick<StatusSnapshot, 'waits' | 'nodes' | 'events' | 'copies'>
 
 /**
- * Lists the troubles that need a person, the latest of each kind first: jobs that were refused room, copies found damaged and not
- * repaired since, disks that others filled beyond `minFree`. A cache that is full is no trouble: idle copies make room.
+ * Lists the troubles that need a person, the latest of each kind first: jobs that were refused room, copies found
+ * damaged and not repaired since, disks that others filled beyond `minFree`. A full cache is fine: dsc evicts idle copies.
  */
 export function listTroubles(seen: Seen): readonly Trouble[] {
   return [...listRefused(seen), ...listDamaged(seen), ...listShort(seen)]
@@ -40,14 +40,13 @@ function listRefused({ waits }: Seen): readonly Trouble[] {
   }))
 }
 
-/** Events are newest first, so the first word on a copy counts. */
+/** Copies that are still there and whose latest check found damage. Events are newest first. */
 function listDamaged({ events, copies }: Seen): readonly Trouble[] {
-  const present = new Set(copies.map(({ copyId }) => copyId))
   const told = new Set<string>()
   return events.flatMap(({ kind, copyId, dataset, node, reason, atMs }): Trouble[] => {
     if ((kind !== 'damaged' && kind !== 'repaired') || copyId === null || told.has(copyId)) return []
     told.add(copyId)
-    if (kind === 'repaired' || !present.has(copyId)) return []
+    if (kind === 'repaired' || !copies.some((copy) => copy.copyId === copyId)) return []
     const text = `${dataset} on ${node} (${reason.split('\n')[0]!.trim()})`
     return [{ kind: 'damaged', text, sinceMs: atMs, command: `dsc verify ${dataset} --repair` }]
   })

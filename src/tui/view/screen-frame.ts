@@ -23,7 +23,7 @@ export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Li
     const others = troubles.length - same
     const more = span(others > 0 ? ` +${others} !` : ' !', { color: 'red', isBold: true })
     const room = width - cellWidth(name.text) - cellWidth(clock.text) - cellWidth(more.text) - 1
-    const text = fitText(`${trouble}`, room, { ellipsis: context.glyphs.ellipsis })
+    const text = fitText(trouble, room, { ellipsis: context.glyphs.ellipsis })
     const said = span(` ${text}`, { color: 'red', isBold: true })
     return spreadLine([name, said], [more, clock], width)
   }

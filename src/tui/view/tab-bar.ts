@@ -73,9 +73,10 @@ function placeTabs({ state, rows, size, context }: ScreenInput, snapshot: Status
   return forms.find((form) => widthOf(form) <= room) ?? forms.at(-1)!
 }
 
-/** How much is wrong where: refused jobs stand among leases, damaged copies among copies, short disks among nodes. */
+/** The number of troubles of each tab: refused jobs stand among leases, damaged copies among copies, short disks among nodes. */
 function countWrong(snapshot: StatusSnapshot): Readonly<Partial<Record<Tab, number>>> {
-  const count = (kind: string) => listTroubles(snapshot).filter((trouble) => trouble.kind === kind).length
+  const troubles = listTroubles(snapshot)
+  const count = (kind: string) => troubles.filter((trouble) => trouble.kind === kind).length
   return { leases: count('refused'), copies: count('damaged'), nodes: count('disk short') }
 }
 

@@ -73,7 +73,7 @@ function changeSort(
   const { [rows.list]: before, ...others } = state.sorts
   const reversed = before && { ...before, isReversed: !before.isReversed }
   const sort = isNext ? chooseNextSort(before, rows.sortable) : reversed
-  if (!sort) return { state: note({ ...state, sorts: others }, `${rows.list} as the record has them`) }
+  if (!sort) return { state: note({ ...state, sorts: others }, `${rows.list} in their usual order`) }
   const sorts = { ...others, [rows.list]: sort }
   return { state: note({ ...state, sorts }, `${rows.list} ${describeSort(sort)}`) }
 }

@@ -41,7 +41,7 @@ export function changeGroup(state: ScreenState): ScreenState {
   const { tab } = state
   if (tab === 'events') return note(state, 'events stay in the order of time: / filters them')
   const isGrouped = !state.grouped[tab]
-  const text = isGrouped ? `${tab} by ${GROUPS[tab].slice(0, -1)}; g shows each again` : `every one of ${tab}`
+  const text = isGrouped ? `${tab} by ${GROUPS[tab].slice(0, -1)}; g shows each again` : `all ${tab}`
   return note({ ...state, grouped: { ...state.grouped, [tab]: isGrouped } }, text)
 }
 

@@ -145,7 +145,7 @@ function typeFilter(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
   }
 }
 
-/** Shows the help, the report or what is wrong: any other key closes it. */
+/** Scrolls the help, the report or the list of troubles. Keys that do not scroll close it. */
 function readText(state: ScreenState, key: KeyPress, { height }: KeyTarget): KeyOutcome {
   const { mode } = state
   if (mode.kind !== 'help' && mode.kind !== 'troubles' && mode.kind !== 'report') return { state }

@@ -59,7 +59,7 @@ function* names<Key extends string>(
   for (const item of items) yield item[key]
 }
 
-/** Copies that match the filter: what is under way and in use first, what may go last. */
+/** Copies that match the filter: those under way and in use first, idle ones last. */
 export function listCopyRows(snapshot: StatusSnapshot, choice: ListChoice): ListRows {
   const { filter, sort } = choice
   const found =

@@ -20,7 +20,7 @@ export function drawState(copy: CopyUse): Span {
       const percent = formatPercent(copy.writtenBytes, copy.contentBytes)
       return copy.isBeingStaged
         ? span(`staging ${percent}`, { color: 'cyan' })
-        : span(`left at ${percent}`, { color: 'yellow' })
+        : span(`stopped at ${percent}`, { color: 'yellow' })
     }
     case 'evicting':
       return span('evicting', { color: 'yellow' })
@@ -95,7 +95,7 @@ function describe(copy: CopyUse, condition: Condition, { turn }: ConditionFacts)
     case 'staging':
       return 'listing'
     case 'left':
-      return `left at ${formatPercent(copy.writtenBytes, copy.contentBytes)}`
+      return `stopped at ${formatPercent(copy.writtenBytes, copy.contentBytes)}`
     case 'used':
       return leases === 1 ? 'in use' : `in use (${formatCount(leases, 'lease')})`
     case 'locked':

@@ -20,7 +20,7 @@ const COLUMNS = [
   { title: 'SPACE', width: 34, minWidth: 30, grow: 3 },
   { title: 'FREE', width: 8, align: 'right' },
   { title: 'MIN FREE', width: 8, align: 'right', dropOrder: 6 },
-  { title: 'MAY GO', width: 8, align: 'right', dropOrder: 4 },
+  { title: 'IDLE', width: 8, align: 'right', dropOrder: 4 },
   { title: 'DATASETS', width: 8, align: 'right', dropOrder: 2 },
   { title: 'RATE', width: 10, align: 'right', dropOrder: 3 },
   { title: 'INODES', width: 6, align: 'right', dropOrder: 8 },
@@ -36,7 +36,7 @@ const sortValues = ({ byNode }: Throughput): SortValues<NodeStatus> => ({
   SPACE: ({ usage }) => usage.diskBytes.used,
   FREE: ({ usage }) => usage.free.freeBytes,
   'MIN FREE': ({ usage }) => usage.free.minFreeBytes ?? 0,
-  'MAY GO': ({ usage }) => usage.evictableBytes,
+  IDLE: ({ usage }) => usage.evictableBytes,
   DATASETS: ({ usage }) => usage.datasets.used,
   RATE: ({ node }) => byNode.get(node)?.at(-1) ?? 0,
   INODES: ({ usage }) => (usage.inodes ? usage.inodes.used / Math.max(1, usage.inodes.allowed ?? 0) : 0),
@@ -127,7 +127,7 @@ function drawSpace({ usage, disk }: NodeStatus, width: number, { glyphs }: DrawC
   const { diskBytes, onDisk } = usage
   const text = formatShare(diskBytes.used, diskBytes.allowed ?? disk.capacityBytes)
   const color = isShort(usage) ? ('red' as const) : ('blue' as const)
-  const cells = Math.min(40, width - Math.max(SPACE_TEXT_CELLS, text.length) - 1)
+  const cells = width - Math.max(SPACE_TEXT_CELLS, text.length) - 1
   if (cells < 3) return span(text, { color })
   const { filled, empty } = splitBar(onDisk.oursBytes / Math.max(1, disk.capacityBytes), cells, glyphs)
   const others = Math.min(empty, Math.round((cells * onDisk.othersBytes) / Math.max(1, disk.capacityBytes)))
