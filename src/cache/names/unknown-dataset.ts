@@ -3,7 +3,7 @@ import { isSameSource } from '../../model/dataset.js'
 import { findClosest } from '../../model/find-closest.js'
 import type { Surroundings } from '../surroundings.js'
 
-/** The failure for an unknown name. It asks for the nearest name, if one is close, and its hint is `command` with it. */
+/** The failure for an unknown name. If a known one is close, it asks for that, and its hint is `command` with it. */
 export async function unknownDataset(
   context: Surroundings,
   raw: string,

@@ -62,8 +62,7 @@ export function traceDay(
     if (stagedAtMs.has(copyId) && !startedAtMs.has(copyId)) startedAtMs.set(copyId, createdAtMs)
   for (const { kind, copyId, atMs, detail } of events) {
     if (copyId === null) continue
-    if (kind === 'staged')
-      receive(Number(detail.fetchedBytes ?? 0), startedAtMs.get(copyId) ?? atMs, atMs)
+    if (kind === 'staged') receive(Number(detail.fetchedBytes ?? 0), startedAtMs.get(copyId) ?? atMs, atMs)
     if (kind === 'evicted') keep(Number(detail.chargedBytes ?? 0), stagedAtMs.get(copyId) ?? fromMs, atMs)
   }
   for (const { writtenBytes, startedAtMs: sinceMs } of present.transfers)

@@ -24,5 +24,8 @@ for (const { of, filter } of [
     await selectEvents(reader, { ...filter, kinds: ['staged'], sinceMs: 1, limit: 20_000 })
     const [walk, ...search] = steps
     assert.match(walk!, /^SEARCH events USING .*(rowid>\?|sequence>\?)/)
-    assert.ok(search.includes('SEARCH events USING COVERING INDEX events_by_time (at_ms>?)'), steps.join('\n'))
+    assert.ok(
+      search.includes('SEARCH events USING COVERING INDEX events_by_time (at_ms>?)'),
+      steps.join('\n'),
+    )
   })

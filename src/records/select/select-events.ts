@@ -5,8 +5,8 @@ import type { SqlReader, SqlValue } from '../database/sql-database.js'
 
 /**
  * Ends the walk from the newest event down at the first that is young enough: without it, an engine that finds fewer
- * than the limit reads all ten million. Nodes' clocks differ, so the lowest sequence is sought among all young events, in
- * the index on their times; `+ 0` keeps both engines from seeking it along the sequence. Later pages go without it,
+ * than the limit reads all ten million. Nodes' clocks differ, so the lowest sequence is sought among all young events,
+ * in the index on their times; `+ 0` keeps both engines from seeking it along the sequence. Later pages go without it,
  * because it would read that index once a page.
  */
 const NOT_OLDER = 'sequence >= (SELECT min(sequence + 0) FROM events WHERE at_ms >= ?)'

@@ -16,7 +16,8 @@ type Seen = Pick<StatusSnapshot, 'waits' | 'nodes' | 'events' | 'copies'>
 
 /**
  * Lists the troubles that need a person, the latest of each kind first: jobs that were refused room, copies found
- * damaged and not repaired since, disks that others filled beyond `minFree`. A full cache is fine: dsc evicts idle copies.
+ * damaged and not repaired since, disks that others filled beyond `minFree`. A full cache is fine: dsc evicts idle
+ * copies.
  */
 export function listTroubles(seen: Seen): readonly Trouble[] {
   return [...listRefused(seen), ...listDamaged(seen), ...listShort(seen)]
