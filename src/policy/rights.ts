@@ -89,7 +89,7 @@ function mayRead({ parties }: Asker, readers: readonly string[] | undefined): bo
  * A source that the service may read for anybody, without credentials. Hosts are names with a dot: nothing that only
  * the service's own address could reach.
  */
-function isPublic(source: string): boolean {
+export function isPublic(source: string): boolean {
   if (source.startsWith('hf://')) return true
   const host = /^https:\/\/([^/:?#@]+)(?::\d+)?(?:[/?#]|$)/.exec(source)?.[1]
   return host !== undefined && /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*$/i.test(host) && !isLocal(host)

@@ -1,5 +1,6 @@
 import type { Cache } from '../../cache/cache.js'
-import type { Dataset } from '../../model/dataset.js'
+import { type Dataset, isUndeclared } from '../../model/dataset.js'
+import { isPublic } from '../../policy/rights.js'
 import { answerInTime } from './answer-in-time.js'
 import { type Catalog, makeCatalog } from './find-dataset.js'
 
@@ -42,10 +43,19 @@ export class KnownCatalog {
     const declared = this.#declared
     const asked = this.#cache.record.listDatasets().then((known) => {
       const names = new Set(declared.map(({ name }) => name))
-      return makeCatalog([...declared, ...known.filter(({ name }) => !names.has(name))])
+      const added = known.filter(({ name }) => !names.has(name)).map(withUsersRights)
+      return makeCatalog([...declared, ...added])
     })
     asked.catch(() => {}) // may fail while the earlier one is awaited
     const earlier = await before
     return answerInTime(asked, { answer: earlier ?? makeCatalog(declared) })
   }
+}
+
+/**
+ * Any user may prepare a public URL at the door, and the record remembers it. The gateway stages it as the door does:
+ * without the node's credentials, which may open a repository that this user may not read.
+ */
+function withUsersRights(dataset: Dataset): Dataset {
+  return isUndeclared(dataset) && isPublic(dataset.source) ? { ...dataset, anonymous: true } : dataset
 }
