@@ -17,6 +17,7 @@ import {
   type DoorCall,
   type DoorResult,
   findShown,
+  keepShown,
   type Operation,
   requireReader,
   requireRight,
@@ -54,10 +55,17 @@ export const RECORD_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   listNewestDatasets: async (call) => {
     const filter = await readPlace(call)
+    const limit = readLimit(call.input)
     const { names, total } = await call.service.cache.record.listNewestDatasets(filter, PAGE_ROWS)
-    const shown = names.filter(await findShown(call))
-    const hidden = names.length - shown.length
-    return { result: { names: shown.slice(0, readLimit(call.input)), total: total - hidden } }
+    const shown: string[] = []
+    let lookedAt = 0
+    while (shown.length < limit && lookedAt < names.length) {
+      const next = names.slice(lookedAt, lookedAt + limit)
+      shown.push(...next.filter(await findShown(call, next)))
+      lookedAt += next.length
+    }
+    const hidden = lookedAt - shown.length
+    return { result: { names: shown.slice(0, limit), total: total - hidden } }
   },
   listLeases: async (call) => {
     const filter = readLeaseFilter(call.input)
@@ -103,7 +111,6 @@ async function listShown<Row extends { readonly dataset: string }>(
   read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
 ): Promise<DoorResult> {
   if (filter.dataset !== undefined) await requireReader(call, filter.dataset)
-  const isShown = await findShown(call)
   const limit = filter.limit ?? PAGE_ROWS
   const items: Row[] = []
   let last: Row | undefined
@@ -111,7 +118,7 @@ async function listShown<Row extends { readonly dataset: string }>(
     throwIfStopped(call.signal)
     const rows = last === undefined ? limit : PAGE_ROWS
     const page = await read(last, rows)
-    items.push(...page.filter(({ dataset }) => isShown(dataset)))
+    items.push(...(await keepShown(call, page)))
     if (page.length < rows || items.length >= limit) return { items: items.slice(0, limit) }
     last = page.at(-1)
   }

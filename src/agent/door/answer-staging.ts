@@ -1,16 +1,25 @@
 import { createOwnApi, type Leased, type NodeApi } from '../../cache/api/node-api.js'
 import type { EvictionSelection } from '../../cache/eviction/evict-copies.js'
+import { findReadersOf } from '../../cache/find-readers.js'
 import { addUse } from '../../cache/leases/add-use.js'
 import { takeReadyCopy } from '../../cache/leases/take-ready-copy.js'
 import { planReady } from '../../cache/prepare/plan-prepare.js'
 import { DscError } from '../../failure/dsc-error.js'
+import type { Copy } from '../../model/copy.js'
 import { type Dataset, isUndeclared } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { parseSourceUrl } from '../../model/source-url.js'
-import { isAdmin } from '../../policy/rights.js'
+import { isAdmin, judgeDeed } from '../../policy/rights.js'
 import { parseLeaseRequest } from '../calls/parse-lease-request.js'
 import { limitBandwidth } from '../calls/prepare-route.js'
-import { type DoorCall, findShown, type Operation, requireReader, requireRight } from './door-call.js'
+import {
+  type DoorCall,
+  findShown,
+  keepShown,
+  type Operation,
+  requireReader,
+  requireRight,
+} from './door-call.js'
 import { locateHolder } from './find-holder.js'
 import {
   type Fields,
@@ -45,9 +54,10 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
       mayWait: readFlag(call.input, 'mayWait'),
       admit: room?.admit,
     }
-    const onProgress = await hideVictims(call)
     try {
-      return { result: await openApi(call).prepare(asked, { signal: call.signal, onProgress }) }
+      return {
+        result: await openApi(call).prepare(asked, { signal: call.signal, onProgress: hideVictims(call) }),
+      }
     } finally {
       room?.free()
     }
@@ -70,8 +80,7 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
       parties: choosePartiesOf(call, undefined),
     }
     const plan = await openApi(call).planPrepare(request, call)
-    const isShown = await findShown(call)
-    return { result: { ...plan, evictions: plan.evictions.filter(({ dataset }) => isShown(dataset)) } }
+    return { result: { ...plan, evictions: await keepShown(call, plan.evictions) } }
   },
   planEviction: async (call) => {
     const isOwn = readFlag(call.input, 'isOwn')
@@ -79,7 +88,8 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     const selection = readSelection(call.input)
     await requireReaderOf(call, selection)
     const plan = await openApi(call).planEviction(selection, { isOwn })
-    const isShown = await findShown(call)
+    const names = plan.victims.map(({ copy }) => copy.dataset)
+    const isShown = await findShown(call, names)
     return { result: { ...plan, victims: plan.victims.filter(({ copy }) => isShown(copy.dataset)) } }
   },
   evict: async (call) => {
@@ -102,12 +112,13 @@ function takeUndeclared({ asker, service }: DoorCall, dataset: Dataset) {
 }
 
 /** Reports the staging, without victims that the asker may not read. */
-async function hideVictims(call: DoorCall): Promise<DoorCall['onProgress']> {
-  const isShown = await findShown(call)
+function hideVictims({ asker, service, onProgress }: DoorCall): DoorCall['onProgress'] {
+  const isShown = (copy: Copy) =>
+    judgeDeed(asker, { kind: 'read', readers: findReadersOf(service.cache, copy) }, service.rules).may
   return (progress) =>
-    call.onProgress(
+    onProgress(
       progress.step === 'evicting'
-        ? { ...progress, victims: progress.victims.filter(({ copy }) => isShown(copy.dataset)) }
+        ? { ...progress, victims: progress.victims.filter(({ copy }) => isShown(copy)) }
         : progress,
     )
 }
@@ -175,11 +186,12 @@ function judgeAsked(call: DoorCall, asked: Dataset, known: Known | undefined): K
   return { dataset: mayDoAll ? own : { ...plain, anonymous: true }, isDeclared }
 }
 
-/** The same, but rejects with NOT_PERMITTED unless the asker may read it. */
+/** Finds the definition with the readers of the dataset. Rejects with NOT_PERMITTED unless the asker may read it. */
 async function findReadable(call: DoorCall, name: string): Promise<Known | undefined> {
+  const readers = await call.service.guarded.readersOf(name)
+  requireRight(call, { kind: 'read', readers })
   const known = await findKnown(call, name)
-  requireRight(call, { kind: 'read', readers: known?.dataset.readers })
-  return known
+  return known && { ...known, dataset: { ...known.dataset, readers } }
 }
 
 async function findKnown({ service }: DoorCall, name: string): Promise<Known | undefined> {

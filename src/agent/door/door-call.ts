@@ -48,8 +48,23 @@ export async function requireReader(call: WhoAsks, name: string): Promise<void> 
   requireRight(call, { kind: 'read', readers: await call.service.guarded.readersOf(name) })
 }
 
-/** A function that tells whether the asker may read a dataset, and so hear about its copies. */
-export async function findShown({ asker, service }: WhoAsks): Promise<(name: string) => boolean> {
-  const readers = await service.guarded.read()
+/** A function that tells whether the asker may read one of these datasets, and so hear of its copies. */
+export async function findShown(
+  { asker, service }: WhoAsks,
+  names: Iterable<string>,
+): Promise<(name: string) => boolean> {
+  const readers = await service.guarded.readersAmong(names)
   return (name) => judgeDeed(asker, { kind: 'read', readers: readers.get(name) }, service.rules).may
+}
+
+/** The rows about datasets that the asker may read. */
+export async function keepShown<Row extends { readonly dataset: string }>(
+  call: WhoAsks,
+  rows: readonly Row[],
+): Promise<readonly Row[]> {
+  const isShown = await findShown(
+    call,
+    rows.map(({ dataset }) => dataset),
+  )
+  return rows.filter(({ dataset }) => isShown(dataset))
 }

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { ADA, EVE, openService, prepareAs, silently } from '../../testing/door-service.js'
 import { openExampleCache } from '../../testing/example-cache.js'
+import { GuardedDatasets } from './guarded-datasets.js'
 import { takeReadyAtDoor } from './take-ready.js'
 
 const REFUSED = { code: 'NOT_PERMITTED', message: `only user:uid-${EVE} may read this dataset` }
@@ -95,6 +97,28 @@ test('another node’s copy brings its readers with it', async (context) => {
   const model = { ...other.makeDataset('model'), source: 'hf://org/model', readers }
   await other.prepare(model)
   const dataset = { ...makeDataset('model'), source: 'hf://org/model' }
+  await cache.record.saveDataset(dataset, 0) // its definition in the record names none
   await assert.rejects(as(ADA).api.prepare({ ...prepareAs('job'), dataset }, silently), REFUSED)
   assert.deepEqual(await as(ADA).record.listCopies({}, 0), [])
+})
+
+test('the readers of a list are looked up once, for its datasets alone', async (context) => {
+  const { cache, prepare, flowers } = await openGuarded(context)
+  await prepare(EVE)
+  const filters: unknown[] = []
+  const listCopies: RecordStore['listCopies'] = (filter, nowMs) => {
+    filters.push(filter.datasets)
+    return cache.record.listCopies(filter, nowMs)
+  }
+  const counted = new Proxy(cache.record, {
+    get: (record, name) => (name === 'listCopies' ? listCopies : Reflect.get(record, name)),
+  })
+  const guarded = new GuardedDatasets({ ...cache, record: counted })
+  for (let turn = 0; turn < 2; turn++)
+    assert.deepEqual(
+      [...(await guarded.readersAmong(['faces', flowers.name, 'model', 'model']))],
+      [['faces', [`user:uid-${EVE}`]]],
+    )
+  await guarded.readersAmong(['model', 'birds'])
+  assert.deepEqual(filters, [['model'], ['birds']])
 })

@@ -1,7 +1,7 @@
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import type { EventFilter } from '../../records/contract/record-requests.js'
+import type { CopyFilter, EventFilter } from '../../records/contract/record-requests.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import type { StatusFilter } from './status-snapshot.js'
 
@@ -18,7 +18,7 @@ const PAGE_EVENTS = 500
  */
 export function readCopyPages(
   record: Pick<RecordStore, 'listCopies'>,
-  filter: StatusFilter,
+  filter: Omit<CopyFilter, 'after' | 'limit'>,
   { nowMs, pageCopies = PAGE_COPIES }: { readonly nowMs: number; readonly pageCopies?: number },
 ): AsyncGenerator<readonly CopyUse[]> {
   return readPages<CopyUse>(pageCopies, (last) =>
