@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, lchownSync, mkdirSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { DscError } from '../../failure/dsc-error.js'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { UserDirectory } from '../../platform/user-directory.js'
 import { writeWhole } from '../output/write-whole.js'
 import { AGENT_UNIT } from '../units/agent-unit.js'
+import { giveFolder } from './give-folder.js'
 import { SERVICE_USER, type SetupStep } from './missing-steps.js'
 
 /** Does what a step says, as root. Rejects with SETUP_FAILED or CONFIG_INVALID. */
@@ -13,7 +14,7 @@ export async function applyStep(step: SetupStep): Promise<void> {
     case 'user':
       return makeUser()
     case 'folder':
-      return giveFolder(step.path)
+      return giveToService(step.path)
     case 'file':
       await writeWhole(step.path, step.text, 'is /etc read-only? mount it writable, and run dsc setup again')
       return chmodSync(step.path, 0o644)
@@ -34,18 +35,16 @@ async function makeUser(): Promise<void> {
   await runAsRoot('useradd', ['--system', '--gid', SERVICE_USER, ...words, SERVICE_USER], hint)
 }
 
-/** Makes a folder of root's into one of the service's; the folders above stay root's. */
-async function giveFolder(path: string): Promise<void> {
+async function giveToService(path: string): Promise<void> {
   const user = await new UserDirectory().accountOf(SERVICE_USER)
   if (user === undefined)
     throw new DscError('SETUP_FAILED', `there is no user ${SERVICE_USER} to give ${path} to`, {
       hint: 'getent passwd dsc must find it',
     })
   try {
-    mkdirSync(path, { recursive: true })
-    lchownSync(path, user.uid, user.gid)
-    chmodSync(path, 0o755)
+    giveFolder(path, user)
   } catch (error) {
+    if (isDscError(error)) throw error
     const { code } = error as NodeJS.ErrnoException
     throw new DscError('CACHE_ROOT_INVALID', `cannot give ${path} to ${SERVICE_USER}: ${code}`, {
       hint: 'dsc setup --cache-root <dir> takes a folder on a local disk',

@@ -9,7 +9,7 @@ import { type NodeFacts, SERVICE_USER } from './missing-steps.js'
 
 const STICKY = 0o1000
 
-/** Reads what stands on this machine. Throws CACHE_ROOT_INVALID if the folder of the cache holds somebody else's. */
+/** Reads the parts of a node that are here. Throws CACHE_ROOT_INVALID, as `isGiven` does. */
 export async function readFacts(
   unit: string,
   { root, user }: { readonly root: string; readonly user: Account | undefined },
@@ -17,7 +17,7 @@ export async function readFacts(
   const hasSystemd = existsSync('/run/systemd/system')
   return {
     hasUser: user !== undefined,
-    hasRoot: hasFolder(root, user),
+    hasRoot: isGiven(root, user),
     service: hasSystemd
       ? { isEnabled: await says('is-enabled', unit), isActive: await says('is-active', unit) }
       : undefined,
@@ -26,7 +26,11 @@ export async function readFacts(
   }
 }
 
-function hasFolder(root: string, user: Account | undefined): boolean {
+/**
+ * Whether the folder of the cache is there and belongs to the service. Throws CACHE_ROOT_INVALID unless it is missing, or
+ * an empty folder of root's, where only root and the service could replace it.
+ */
+export function isGiven(root: string, user: Account | undefined): boolean {
   const stranger = findStranger(dirname(root), user)
   const fail = (message: string, hint: string) => {
     throw new DscError('CACHE_ROOT_INVALID', message, { hint })
@@ -40,9 +44,10 @@ function hasFolder(root: string, user: Account | undefined): boolean {
   if (found === undefined) return false
   if (!found.isDirectory()) fail(`${root} is no folder`, 'dsc setup --cache-root <dir> takes another one')
   if (user !== undefined && found.uid === user.uid) return true
-  if (readdirSync(root).length > 0)
+  const isEmpty = readdirSync(root).length === 0
+  if (found.uid !== 0 || !isEmpty)
     fail(
-      `${root} belongs to uid ${found.uid} and has files, expected an empty folder or one of user ${SERVICE_USER}`,
+      `${root} belongs to uid ${found.uid}${isEmpty ? '' : ' and has files'}, expected an empty folder of root, or one of user ${SERVICE_USER}`,
       `sudo chown -R ${SERVICE_USER}:${SERVICE_USER} ${root} && sudo chmod -R go-w ${root} hands a cache over; --cache-root <dir> takes another folder`,
     )
   return false
