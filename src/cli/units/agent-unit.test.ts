@@ -25,5 +25,6 @@ test('systemd finds the service exposed to 2.5 of 10 at most', {
   })
   const level = Number(/exposure level for dsc-agent\.service: ([\d.]+)/.exec(stdout)?.[1])
   assert.ok(level <= 2.5, `${level}: ${stdout}${stderr}`)
+  assert.match(stdout, /~@privileged .*e\.g\. chown is allowed/, 'for groups of readers; nothing else of it')
   assert.doesNotMatch(stderr, /Unknown|Failed to parse/)
 })

@@ -6,9 +6,10 @@ export const AGENT_UNIT = 'dsc-agent.service'
 /**
  * The systemd service of a node, for the Linux packages and `dsc setup`. `dsc`: the words that start dsc.
  *
- * `systemd-analyze security` gives it 1.7. What stays open: sockets (users, stores and other nodes), the processes of
- * others (leases end with them), the ids of other users (the kernel says who knocks), code made while it runs (V8), and
- * home folders, read-only (datasets may lie there).
+ * `systemd-analyze security` gives it 1.9. What stays open: sockets (users, stores and other nodes), the processes of
+ * others (leases end with them), the ids of other users (the kernel says who knocks), code made while it runs (V8), home
+ * folders, read-only (datasets may lie there), and chown to groups of the service's user, which needs no capability
+ * (readers of a dataset, on file systems without access control lists).
  */
 export function formatAgentUnit(dsc: readonly string[]): string {
   return `[Unit]
@@ -54,6 +55,7 @@ SystemCallArchitectures=native
 SystemCallErrorNumber=EPERM
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
+SystemCallFilter=@chown
 
 [Install]
 WantedBy=multi-user.target
