@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Gateway } from '../agent/gateway/gateway.js'
+import type { GatewayOptions } from '../agent/gateway/gateway-options.js'
 import type { Cache } from '../cache/cache.js'
 import { prepareDataset } from '../cache/prepare/prepare-dataset.js'
 import type { Dataset } from '../model/dataset.js'
@@ -22,6 +23,23 @@ export interface Origin {
 /** An origin in memory, by default of `DATA`; keys are relative to the prefix. */
 export function originOf(objects: Readonly<Record<string, string | Uint8Array>>, dataset = DATA): Origin {
   return { dataset, source: openHeldSource(objects) }
+}
+
+/** A gateway on a free port that answers every user of this machine. */
+export function openLocalGateway(
+  options: Pick<GatewayOptions, 'cache' | 'declared' | 'keepMs' | 'note'>,
+): Promise<Gateway> {
+  return Gateway.open({
+    ...options,
+    listen: { host: '127.0.0.1', port: 0 },
+    ranges: 'proven',
+    tokens: undefined,
+    users: 'all',
+    rules: { ownerUid: 0, admins: [] },
+    isShared: false,
+    names: [],
+    onCounts: () => {},
+  })
 }
 
 /** An in-process node with datasets from these origins, and its gateways. Without room, bytes are passed through. */
@@ -56,18 +74,8 @@ export async function openGatewayNode(
     await prepareDataset({ ...cache, root: calledRoot }, request, { signal: t.signal })
   }
   const open = async (declared: readonly Dataset[]) => {
-    const gateway = await Gateway.open({
-      ...{ cache, listen: { host: '127.0.0.1', port: 0 }, declared, keepMs: 60_000 },
-      ...{
-        ranges: 'proven',
-        tokens: undefined,
-        users: 'all',
-        rules: { ownerUid: 0, admins: [] },
-        isShared: false,
-        names: [],
-      },
-      ...{ onCounts: () => {}, note: (sentence: string) => void notes.push(sentence) },
-    })
+    const note = (sentence: string) => void notes.push(sentence)
+    const gateway = await openLocalGateway({ cache, declared, keepMs: 60_000, note })
     closes.push(() => gateway.stop(0))
     const read = async (path: string) => {
       const answer = await fetch(`${gateway.url}/bucket${path}`)

@@ -8,8 +8,8 @@ import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import type { Dataset } from '../../model/dataset.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
 import { openFileSource } from '../../sources/file/file-source.js'
+import { openLocalGateway } from '../../testing/gateway-node.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
-import { Gateway } from './gateway.js'
 import { GatewayCopies } from './gateway-copies.js'
 
 /** An empty object, the largest object that is answered at once, and the smallest that is not. */
@@ -40,18 +40,7 @@ async function openGateway(t: TestContext) {
   const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const
   const request = { dataset, isRefresh: false, mayWait: true, lease }
   await prepareDataset(cache, request, { signal: t.signal })
-  const gateway = await Gateway.open({
-    ...{ cache, listen: { host: '127.0.0.1', port: 0 }, declared: [dataset], keepMs: KEEP_MS },
-    ...{
-      ranges: 'proven',
-      tokens: undefined,
-      users: 'all',
-      rules: { ownerUid: 0, admins: [] },
-      isShared: false,
-      names: [],
-    },
-    ...{ onCounts: () => {}, note: () => {} },
-  })
+  const gateway = await openLocalGateway({ cache, declared: [dataset], keepMs: KEEP_MS, note: () => {} })
   t.after(() => gateway.stop(0))
   const { mock: locate } = t.mock.method(GatewayCopies.prototype, 'locate')
   const ask = async (key: string, options: RequestInit = {}) => {
