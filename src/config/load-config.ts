@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
+import { findHostName } from '../platform/host-name.js'
 import type { Config } from './config.js'
 import { findConfigFile } from './find-config-file.js'
 import { type Overrides, resolveSettings } from './resolve-settings.js'
@@ -44,7 +44,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
     homeDirectory,
     cacheHome,
     stateHome: environment.XDG_STATE_HOME || join(homeDirectory, '.local', 'state'),
-    hostName: options.hostName ?? (hostname().split('.')[0] || 'localhost'),
+    hostName: options.hostName ?? findHostName(),
     environment,
     overrides: options.overrides ?? {},
   })

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { requireOneOwner } from '../../cache/require-one-owner.js'
@@ -8,6 +7,7 @@ import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../conf
 import { resolvePath, resolveRecord } from '../../config/resolve-path.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
+import { findHostName } from '../../platform/host-name.js'
 import { listMounts } from '../../platform/list-mounts.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
 import type { InitAnswer } from '../answers/cache-answers.js'
@@ -15,6 +15,7 @@ import { argument, parseCount, parsePercent } from '../arguments/parse-argument.
 import type { CliContext } from '../context.js'
 import { writeWhole } from '../output/write-whole.js'
 import { type Ask, canAsk, chooseSetting, withQuestions } from '../questions/ask.js'
+import { CACHE_QUESTIONS } from '../questions/cache-questions.js'
 
 interface InitOptions {
   readonly cacheRoot?: string
@@ -110,9 +111,9 @@ async function chooseSettings(
     parse: (raw: string) => Value,
     asked: { readonly question: string; readonly byDefault: string },
   ) => chooseSetting(given, parse, { ask, note: report.note, ...asked })
-  const hostName = hostname().split('.')[0] || 'localhost'
+  const hostName = findHostName()
   const cacheRoot = await choose(options.cacheRoot, String, {
-    question: 'Folder for the copies',
+    question: CACHE_QUESTIONS.root,
     byDefault: suggested?.root ?? homeCache,
   })
   const { maxDatasets, minFree, lowWaterPercent, record } = options
@@ -120,10 +121,7 @@ async function chooseSettings(
   const maxPercent =
     isLimited && options.maxPercent === undefined
       ? undefined
-      : await choose(options.maxPercent, parsePercent, {
-          question: 'Percent of that disk that copies may take',
-          byDefault: '80',
-        })
+      : await choose(options.maxPercent, parsePercent, CACHE_QUESTIONS.maxPercent)
   const node = await choose(options.node, String, { question: 'Name of this machine', byDefault: hostName })
   const isSuggestedDisk = suggested !== undefined && cacheRoot === suggested.root
   const minFreeBytes = minFree ?? (isSuggestedDisk && !isLimited ? suggestMinFree(suggested) : undefined)

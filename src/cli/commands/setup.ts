@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.js'
@@ -8,6 +7,7 @@ import { suggestCacheRoot, suggestMinFree } from '../../config/plan/suggest-cach
 import { resolveSource } from '../../config/resolve-path.js'
 import { NODE_CONFIG_FILE, resolveSettings } from '../../config/resolve-settings.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { findHostName } from '../../platform/host-name.js'
 import { listMounts } from '../../platform/list-mounts.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
@@ -16,6 +16,7 @@ import type { SetupAnswer } from '../answers/cache-answers.js'
 import { argument, parsePercent } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { type Ask, canAsk, chooseSetting, withQuestions } from '../questions/ask.js'
+import { CACHE_QUESTIONS } from '../questions/cache-questions.js'
 import { applyStep } from '../setup/apply-step.js'
 import { isServed, lookAsUser, type UserLook } from '../setup/look-as-user.js'
 import {
@@ -141,10 +142,10 @@ async function chooseNode(
   const asking = { ask, note: report.note }
   const suggested = suggestCacheRoot(await listMounts(), OWN_ROOT)
   const cacheRoot = await chooseSetting(wanted.cacheRoot, resolve, {
-    ...{ question: 'Folder for the copies', byDefault: suggested?.root ?? OWN_ROOT, ...asking },
+    ...{ question: CACHE_QUESTIONS.root, byDefault: suggested?.root ?? OWN_ROOT, ...asking },
   })
   const maxPercent = await chooseSetting(wanted.maxPercent, parsePercent, {
-    ...{ question: 'Percent of that disk that copies may take', byDefault: '80', ...asking },
+    ...{ ...CACHE_QUESTIONS.maxPercent, ...asking },
   })
   const given = Object.keys(wanted.datasets).length > 0 ? wanted.datasets : undefined
   const readWords = (line: string) => readDatasets(line === 'none' ? [] : line.split(/\s+/))
@@ -153,7 +154,7 @@ async function chooseNode(
   })
   const isSuggested = suggested !== undefined && suggested.root === cacheRoot
   const minFreeBytes = isSuggested ? suggestMinFree(suggested) : undefined
-  return { hostName: hostname().split('.')[0] || 'localhost', cacheRoot, maxPercent, minFreeBytes, datasets }
+  return { hostName: findHostName(), cacheRoot, maxPercent, minFreeBytes, datasets }
 }
 
 /** Reads a text as the node's service reads its dsc.yaml. */
@@ -164,7 +165,7 @@ async function readConfig(text: string): Promise<Config> {
     ...parseSettings(text, NODE_CONFIG_FILE),
     ...{ filePath: NODE_CONFIG_FILE, folder: dirname(NODE_CONFIG_FILE), workingDirectory: '/' },
     ...{ homeDirectory: home, cacheHome: `${home}/.cache`, stateHome: `${home}/.local/state` },
-    ...{ hostName: hostname().split('.')[0] || 'localhost', environment: {}, overrides: {} },
+    ...{ hostName: findHostName(), environment: {}, overrides: {} },
   })
 }
 
