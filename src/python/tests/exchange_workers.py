@@ -31,9 +31,10 @@ def run_ranks(ranks, function, *arguments, killed=()):
     killed: ranks that end without an answer; their result is None. The others do not wait for them at the end.
     """
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    # One process imports torch, the ranks are its forks: importing it anew took most of a test's time.
+    # One process imports what the first steps of DDP and AdamW import, the ranks are its forks: at 2 to 4 s a rank,
+    # importing it anew took most of a test's time.
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch.distributed", "torch.nn.parallel"])
+    context.set_forkserver_preload(["torch.nn.parallel", "torch.distributed.fsdp", "torch._dynamo"])
     queue = context.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
         processes = [
