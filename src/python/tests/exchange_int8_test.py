@@ -1,8 +1,10 @@
 """Block-wise int8: its blocks, the hook of DDP and the reduce-scatter of FSDP2, beside exact means and fp32."""
 
 import copy
+import gc
 import os
 import signal
+import time
 from random import Random, randrange
 
 import pytest
@@ -149,6 +151,23 @@ def _count_bytes(rank):
 
 def test_at_most_51_hundredths_of_fp16s_bytes_travel():
     assert all(0.5 < ratio <= 0.51 for ratio in run_ranks(2, _count_bytes))
+
+
+def _count_kept(rank):
+    ddp = wrap(Products(SHAPES))
+    exchange(ddp, draw(rank, 0, [1.0] * len(SHAPES)))
+    deadline = time.monotonic() + 10  # gloo's threads let go of the last bucket just after backward
+    while time.monotonic() < deadline:
+        tensors = (one for one in gc.get_objects() if issubclass(type(one), torch.Tensor))
+        kept = [tuple(one.shape) for one in tensors if one.dtype == torch.uint8]
+        if not kept:
+            break
+        time.sleep(0.01)
+    return kept
+
+
+def test_nothing_that_travelled_is_kept_until_the_next_step():
+    assert run_ranks(2, _count_kept) == [[], []]
 
 
 def train_gpt(rank, *, seed, steps, is_narrow=True, checkpoint=None, stop_at=None):

@@ -66,6 +66,7 @@ class BlockwiseInt8:
         share = exchange.share
         if share is None:
             return False
+        exchange.share = None  # else all of them are kept until the next backward
         group = self._gather_group or self.process_group
         whole = share.new_empty(len(share) * dist.get_world_size(group), BLOCK_BYTES)
         work = dist.all_gather_into_tensor(whole, share, group=group, async_op=True)
