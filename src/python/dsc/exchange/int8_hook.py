@@ -132,7 +132,8 @@ def blockwise_int8_hook(state: BlockwiseInt8, bucket: GradBucket) -> torch.futur
     Ranks swap parts of the bucket as int8 in blocks of 256 values, sum theirs in fp32, and gather the means as int8: 1
     byte per value and 4 per block travel where fp16's all-reduce has 2 per value (ZeRO++'s quantized gradients, Wang et
     al. 2023, without their second level). A value is off by less than 1/63 of the largest that a rank had among the 256
-    of its block, and by nothing on average. A block with inf or NaN is NaN on every rank.
+    of its block, before the rounding of its own type, and by nothing on average. A block with inf or NaN is NaN on
+    every rank.
 
     Args:
         state: The ranks.
