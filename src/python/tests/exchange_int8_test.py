@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 from dsc.exchange import BlockwiseInt8, blockwise_int8_hook, use_blockwise_int8
-from dsc.exchange.int8_blocks import decode_blocks, encode_blocks
+from dsc.exchange.int8_blocks import _random_rows, decode_blocks, encode_blocks, mean_blocks
 
 SHAPES = [(300, 20), (3,), (50, 50), (256,), (0, 7), (1001,), (64, 64)]
 CAP_MB = 0.02  # several buckets
@@ -59,6 +59,25 @@ def test_a_value_is_off_by_less_than_a_127th_of_the_largest_of_its_block(size):
     assert (errors < size * 1.0001 / 127).all() and errors.max() > 0.9 * size / 127
 
 
+@pytest.fixture
+def own_default_dtype():
+    """Lets a test set the default, as scripts do that train in another precision throughout."""
+    yield
+    torch.set_default_dtype(torch.float32)
+    _random_rows.cache_clear()
+
+
+@pytest.mark.parametrize("default", [torch.bfloat16, torch.float64])
+def test_the_default_dtype_changes_neither_bytes_nor_means(default, own_default_dtype):
+    blocks = torch.randn(8, 1000, 256, generator=torch.Generator().manual_seed(3))
+    wires = torch.stack([encode_blocks(rank) for rank in blocks])
+    mean = mean_blocks(wires)
+    _random_rows.cache_clear()
+    torch.set_default_dtype(default)
+    assert torch.equal(torch.stack([encode_blocks(rank) for rank in blocks]), wires)
+    assert mean_blocks(wires).dtype == torch.float32 and torch.equal(mean_blocks(wires), mean)
+
+
 def test_zeros_stay_and_what_is_smaller_than_a_scale_can_be_counts_as_zero():
     blocks = torch.zeros(2, 256)
     blocks[1] = 1e-37
@@ -84,15 +103,16 @@ def test_a_block_that_is_not_finite_is_nan_and_spoils_no_other(bad):
     assert found[1].isnan().all() and torch.equal(found[[0, 2]], blocks[[0, 2]])
 
 
-def _series(rank, ranks, seed):
+def _series(rank, ranks, dtype, seed):
     random = Random(seed)  # alike on all ranks
-    ddp = wrap(Products(SHAPES))
+    ddp = wrap(Products(SHAPES).to(dtype))
     worst = 0.0
     for step in range(25):
         stds = [random.choice([0.0, 2.0 ** random.uniform(-100, 110), 1.0]) for _ in SHAPES]
-        found = exchange(ddp, draw(rank, step, stds))
-        drawn = [draw(other, step, stds) for other in range(ranks)]
+        drawn = [[one.to(dtype) for one in draw(other, step, stds)] for other in range(ranks)]
+        found = exchange(ddp, drawn[rank])
         for value, *given in zip(found, *drawn):
+            assert value.dtype == dtype
             if value.numel() == 0:
                 continue
             mean = sum(one.double() for one in given) / ranks

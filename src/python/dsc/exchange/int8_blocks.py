@@ -45,17 +45,19 @@ def encode_blocks(blocks: torch.Tensor) -> torch.Tensor:
     return wire
 
 
-def add_blocks(total: torch.Tensor, wire: torch.Tensor, factor: float = 1.0) -> torch.Tensor:
-    """Adds the values that travelled, times `factor`, to `total`, [n, 256] of fp32, and gives it back."""
-    for part, target in _pieces(wire, total):
-        scales = part[:, BLOCK_VALUES:].view(torch.float32) * factor
-        target.addcmul_(part[:, :BLOCK_VALUES].view(torch.int8).float(), scales)
-    return total
+def mean_blocks(wires: torch.Tensor) -> torch.Tensor:
+    """The mean of what several ranks sent, [ranks, n, 260], in their order: [n, 256], fp32."""
+    mean = torch.zeros(wires.shape[1], BLOCK_VALUES, dtype=torch.float32, device=wires.device)
+    for wire in wires:
+        for part, target in _pieces(wire, mean):
+            scales = part[:, BLOCK_VALUES:].view(torch.float32) * (1 / len(wires))
+            target.addcmul_(part[:, :BLOCK_VALUES].view(torch.int8).float(), scales)
+    return mean
 
 
 def decode_blocks(wire: torch.Tensor) -> torch.Tensor:
     """The values that travelled: [n, 256], fp32."""
-    return add_blocks(torch.zeros(len(wire), BLOCK_VALUES, device=wire.device), wire)
+    return mean_blocks(wire[None])
 
 
 def _pieces(source: torch.Tensor, target: torch.Tensor) -> zip[tuple[torch.Tensor, torch.Tensor]]:
@@ -66,7 +68,8 @@ def _pieces(source: torch.Tensor, target: torch.Tensor) -> zip[tuple[torch.Tenso
 @functools.lru_cache(maxsize=16)
 def _random_rows(device: torch.device) -> torch.Tensor:
     """Random numbers in [0, 1): [1024, 256], 1 MiB."""
-    return torch.rand(ROWS, BLOCK_VALUES, generator=torch.Generator().manual_seed(8)).to(device)
+    generator = torch.Generator("cpu").manual_seed(8)
+    return torch.rand(ROWS, BLOCK_VALUES, generator=generator, dtype=torch.float32, device="cpu").to(device)
 
 
 def encode_rows(rows: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ from ..torch_private import GradBucket
 from .errors import ExchangeMismatch
 from .host_carrier import open_group, when_done
 from .in_order import InOrder
-from .int8_blocks import BLOCK_BYTES, BLOCK_VALUES, add_blocks, decode_blocks, encode_blocks
+from .int8_blocks import BLOCK_BYTES, BLOCK_VALUES, decode_blocks, encode_blocks, mean_blocks
 
 
 class BlockwiseInt8:
@@ -98,11 +98,7 @@ class _Exchange:
 
     def sum(self, shown: torch.Tensor, ranks: int) -> None:
         """Takes the mean of what all ranks have sent here, in rank order and fp32."""
-        rows = shown.view(ranks, -1, BLOCK_BYTES)
-        total = torch.zeros(rows.shape[1], BLOCK_VALUES, device=shown.device)
-        for row in rows:
-            add_blocks(total, row, 1 / ranks)
-        self.share = encode_blocks(total)
+        self.share = encode_blocks(mean_blocks(shown.view(ranks, -1, BLOCK_BYTES)))
 
     def accept(self, whole: torch.Tensor) -> None:
         """Writes the mean over the gradients."""

@@ -52,7 +52,7 @@ def probe_link(
         raise ValueError("a link needs two ranks")
     medians = {}
     for size in SMALL_SIZES + LARGE_SIZES:
-        tensor = torch.ones(size // 4, device=device)
+        tensor = torch.ones(size // 4, dtype=torch.float32, device=device)
         seconds = []
         for _ in range(_WARM_UP + repeats * (_SMALL_REPEATS if size in SMALL_SIZES else 1)):
             dist.barrier(group=process_group)
@@ -89,7 +89,7 @@ def probe_link(
 
 def _measure_conversion(process_group: dist.ProcessGroup | None, device: str | torch.device) -> float:
     """Values per second that the slowest rank takes through what `scaled_half_hook` does to them, all ranks at once."""
-    values = torch.ones(_CONVERTED_VALUES, device=device)
+    values = torch.ones(_CONVERTED_VALUES, dtype=torch.float32, device=device)
     scaled, wire = torch.empty_like(values), torch.empty_like(values, dtype=torch.float16)
     seconds = []
     for _ in range(_WARM_UP + 5):

@@ -110,7 +110,7 @@ def peaks_of(values: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     found = torch.stack(largest_magnitudes(parts)).float() if parts else values.new_zeros(0, dtype=torch.float32)
     if len(parts) == len(sizes):
         return found
-    peaks = torch.zeros(len(sizes), device=values.device)
+    peaks = torch.zeros(len(sizes), dtype=torch.float32, device=values.device)
     places = [at for at, size in enumerate(sizes) if size > 0]
     peaks[torch.tensor(places, dtype=torch.int64, device=values.device)] = found
     return peaks

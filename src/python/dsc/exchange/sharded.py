@@ -180,7 +180,7 @@ def _encode(rows: torch.Tensor) -> torch.Tensor:
 
 def _decode(wire: torch.Tensor, count: int) -> torch.Tensor:
     exponents = wire[:, 0].to(torch.int32)
-    factors = torch.ldexp(torch.ones(len(wire), device=wire.device), -exponents)
+    factors = torch.ldexp(torch.ones(len(wire), dtype=torch.float32, device=wire.device), -exponents)
     return wire[:, HEADER : HEADER + count].float().mul_(factors[:, None])
 
 

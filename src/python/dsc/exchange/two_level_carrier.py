@@ -137,7 +137,7 @@ class TwoLevelCarrier:
         if note == _FAILED:
             return error or PeerLost(0, "the exchange of its host's first rank with other hosts failed")
         if note == _FINITE:
-            amaxes = torch.tensor(found.amaxes or [0.0] * len(run.sizes))
+            amaxes = torch.tensor(found.amaxes or [0.0] * len(run.sizes), dtype=torch.float32)
             self._down.broadcast(amaxes)
             run.amaxes = amaxes.tolist()
         run.is_here = True
