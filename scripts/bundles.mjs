@@ -43,7 +43,7 @@ const withoutRareParts = {
   setup(bundling) {
     for (const [file, bundle] of [
       ['/parse-settings.js', 'parse-settings'],
-      ['/postgres/short-record.js', 'warm-postgres'],
+      ['/postgres/record-store.js', 'warm-postgres'],
       ['/sqlite/record-store.js', 'warm-sqlite'],
     ]) {
       const filter = new RegExp(`${file.replace('.', '\\.')}$`)
@@ -79,7 +79,11 @@ const withOwnUrls = (dist) => ({
 const BUNDLES = {
   'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutRareParts] },
   'warm-sqlite': { entry: 'records/sqlite/record-store', plugins: [withoutThreads, withSqlite] },
-  'warm-postgres': { entry: 'records/postgres/short-record', plugins: [withoutThreads] },
+  'warm-postgres': {
+    entry: 'records/postgres/record-store',
+    plugins: [withoutThreads],
+    external: ['pg-native'],
+  },
   'parse-settings': { entry: 'config/parse-settings' },
   'cold-start': {
     entry: 'main',

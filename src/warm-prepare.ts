@@ -154,7 +154,7 @@ async function openExistingRecord(location: RecordLocation): Promise<OpenedRecor
     const record = openExistingSqliteRecord(location.path)
     return record && { record, mayStayOpen: mayStayOpen(location.path) }
   }
-  const { openShortRecord } = await import('./records/postgres/short-record.js')
-  const record = await openShortRecord(location.url)
-  return record && { record, mayStayOpen: false }
+  const { openPostgresRecord } = await import('./records/postgres/record-store.js')
+  const record = await openPostgresRecord(location.url, { patienceMs: 0, connections: 1 })
+  return { record, mayStayOpen: false }
 }

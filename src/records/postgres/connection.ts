@@ -35,16 +35,6 @@ export interface Session {
   readonly isReadOnly: boolean
 }
 
-/** Asks a new connection about its session. */
-export const ASK_SESSION = `SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS standby,
-  current_setting('transaction_read_only') = 'on' AS read_only`
-
-/** Reads the answer to `ASK_SESSION`; a pooler invents the process id that it gives its clients. */
-export function toSession([row]: readonly SqlRow[], claimedPid: number | null): Session {
-  const { pid, standby, read_only } = row!
-  return { isPooled: pid !== claimedPid, isStandby: standby === 't', isReadOnly: read_only === 't' }
-}
-
 /** Throws if the server is not the kind that the plan wants: another one may be, or this one later. */
 export function requireKind({ kind, location }: ConnectionPlan, { isStandby, isReadOnly }: Session): void {
   const isRight = {
@@ -59,14 +49,6 @@ export function requireKind({ kind, location }: ConnectionPlan, { isStandby, isR
   throw Object.assign(new Error(`the server ${found}, and ${location} is to lead to one that is ${kind}`), {
     code: '25006',
   })
-}
-
-const INT8_OID = 20
-const INT4_OID = 23
-
-/** Parses a column value of the type `oid`. Integers become numbers: all of them are below 2^53. */
-export function readValue(oid: number, text: string): string | number {
-  return oid === INT8_OID || oid === INT4_OID ? Number(text) : text
 }
 
 /** One server, reached in one way. */

@@ -3,15 +3,12 @@ import pg from 'pg'
 import { openOrClose } from '../../failure/closers.js'
 import type { SqlRow } from '../database/sql-database.js'
 import {
-  ASK_SESSION,
   type Connection,
   type Connections,
   connectInOrder,
-  readValue,
   requireKind,
   type Server,
   type Session,
-  toSession,
 } from './connection.js'
 import type { ConnectionPlan, ServerTarget } from './read-connection.js'
 import type { ServerClock } from './server-clock.js'
@@ -22,11 +19,18 @@ const CONNECT_TIMEOUT_MS = 5000
 /** Idle connections close soon: servers have few. */
 const IDLE_MS = 2000
 
-/** Asks a new connection of the driver about its session. */
+const INT8_OID = 20
+const INT4_OID = 23
+
+const ASK_SESSION = `SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS standby,
+  current_setting('transaction_read_only') = 'on' AS read_only`
+
+/** Asks a new connection about its session. A pooler invents the process id that it gives its clients. */
 export async function readSession(client: pg.Client | pg.PoolClient): Promise<Session> {
   const { rows } = await client.query<SqlRow>(ASK_SESSION)
+  const { pid, standby, read_only } = rows[0]!
   const claimedPid = (client as unknown as { readonly processID: number | null }).processID
-  return toSession(rows, claimedPid)
+  return { isPooled: pid !== claimedPid, isStandby: standby === 't', isReadOnly: read_only === 't' }
 }
 
 /** Opens up to `most` connections, each on first use, to the first suitable server of the plan. */
@@ -139,7 +143,9 @@ export function connectionSettings(plan: ConnectionPlan, target: ServerTarget): 
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: {
-      getTypeParser: (oid: number) => (text: string) => readValue(oid, text),
+      // Integers become numbers: all of them are below 2^53.
+      getTypeParser: (oid: number) => (text: string) =>
+        oid === INT8_OID || oid === INT4_OID ? Number(text) : text,
     } as pg.CustomTypesConfig,
   }
 }

@@ -1,7 +1,6 @@
 import type { RecordStore } from '../contract/record-store.js'
 import { createSqlRecordStore } from '../sql-record-store.js'
-import type { PostgresOptions } from './create-database.js'
-import { openPostgresDatabase } from './postgres-database.js'
+import { openPostgresDatabase, type PostgresOptions } from './postgres-database.js'
 
 /** Opens the record in the PostgreSQL database at `url`, for any number of machines. */
 export async function openPostgresRecord(url: string, options: PostgresOptions = {}): Promise<RecordStore> {
