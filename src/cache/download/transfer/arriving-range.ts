@@ -94,7 +94,12 @@ export class ArrivingRange {
   goOn(bytes: number, facts: ObjectFacts): void {
     this.facts = facts
     this.#addDigests()
-    this.#openSink().goOn(bytes, (chunk) => this.#digests.update(chunk))
+    try {
+      this.#openSink().goOn(bytes, (chunk) => this.#digests.update(chunk))
+    } catch (error) {
+      this.discard({})
+      throw error
+    }
     this.#receivedBytes = bytes
     this.leftBytes = bytes
   }

@@ -51,6 +51,21 @@ test('a range is written where it belongs and leaves the rest', () => {
   assert.ok(readFileSync(path).equals(expected))
 })
 
+test('a file that goes on has none of the bytes that the attempt before it still writes', () => {
+  const path = join(directory, 'continued')
+  const asleep = new FileSink(path, { offset: 0, isWhole: true, folders })
+  asleep.write(BODY.subarray(0, 100 * KIB))
+  const sink = new FileSink(path, { offset: 0, isWhole: true, folders })
+  const seen: Buffer[] = []
+  sink.goOn(96 * KIB, (chunk) => seen.push(Buffer.from(chunk)))
+  asleep.write(BODY.subarray(100 * KIB, 200 * KIB))
+  asleep.leave()
+  sink.leave()
+  assert.ok(readFileSync(path).equals(BODY.subarray(0, 96 * KIB)))
+  assert.ok(Buffer.concat(seen).equals(BODY.subarray(0, 96 * KIB)))
+  assert.equal(statSync(path).mode & 0o777, 0o444)
+})
+
 test('a file without bytes exists', () => {
   const path = join(directory, 'empty')
   new FileSink(path, { offset: 0, isWhole: true, folders }).finish()

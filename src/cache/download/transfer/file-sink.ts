@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import {
   closeSync,
   constants,
-  fchmodSync,
   fstatSync,
   ftruncateSync,
   lstatSync,
@@ -57,23 +56,23 @@ export class FileSink {
     this.#folders = options.folders
   }
 
-  /** Goes on after the first `bytes` of a whole file that an earlier attempt left, and shows them to `onBytes`. */
+  /**
+   * Goes on after the first `bytes` of a whole file that an earlier attempt left, and shows them to `onBytes`. They are
+   * copied to a new file: a stager that was replaced may wake up and write behind them to the one it has open.
+   */
   goOn(bytes: number, onBytes: (chunk: Uint8Array) => void): void {
-    const descriptor = this.#folders.on(this.#path, openToGoOn)
-    this.#descriptor = descriptor
-    ftruncateSync(descriptor, bytes)
-    const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, bytes))
-    while (this.#position < bytes) {
-      const read = readSync(
-        descriptor,
-        buffer,
-        0,
-        Math.min(buffer.length, bytes - this.#position),
-        this.#position,
-      )
-      assert.ok(read > 0, 'the file has these bytes')
-      onBytes(buffer.subarray(0, read))
-      this.#position += read
+    const left = this.#folders.on(this.#path, openLeft)
+    try {
+      const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, bytes))
+      while (this.#position < bytes) {
+        const length = Math.min(buffer.length, bytes - this.#position)
+        const chunk = buffer.subarray(0, readSync(left, buffer, 0, length, this.#position))
+        assert.ok(chunk.length > 0, 'the file has these bytes')
+        onBytes(chunk)
+        this.#writeAll(chunk)
+      }
+    } finally {
+      closeSync(left)
     }
   }
 
@@ -197,11 +196,8 @@ export function countLeft(path: string, sizeBytes: number): number {
   return stats.size - (stats.size % PAGE_BYTES)
 }
 
-function openToGoOn(path: string): number {
-  changeFileMode(path, 0o644)
-  const descriptor = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW)
-  fchmodSync(descriptor, 0o444) // as it was: a writable file of full size would be one allocated for parts
-  return descriptor
+function openLeft(path: string): number {
+  return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
 }
 
 function openToWrite(path: string): number {
