@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { Manifest } from '../../manifest/manifest.js'
@@ -7,7 +8,8 @@ import { filesDirectory } from '../cache-layout.js'
 
 /**
  * After a reboot, finished files that were never synced may have lost their bytes: checks them by digest and marks
- * damaged ones as not fetched. Does nothing while the system is still in the boot that wrote the files.
+ * damaged ones as not fetched. Does nothing while the system is still in the boot that wrote the files. Files without a
+ * recorded boot are of an earlier one: a power loss takes the record of the last moments, but not their files.
  */
 export async function recheckAfterReboot(
   manifest: Manifest,
@@ -17,6 +19,7 @@ export async function recheckAfterReboot(
   const bootId = options.bootId ?? readBootId() ?? 'unknown'
   const before = manifest.readSetting('boot_id')
   const counts = { recheckedObjects: 0, lostObjects: 0 }
+  if (before === undefined && holdsFiles(copyDirectory)) manifest.writeSetting('rebooted', '1')
   if (before !== undefined && (before !== bootId || bootId === 'unknown')) {
     manifest.blocks.drop() // they may never have reached the disk
     manifest.writeSetting('rebooted', '1')
@@ -41,4 +44,9 @@ export async function recheckAfterReboot(
 /** Whether all bytes in unfinished files are of attempts in this boot. */
 export function mayBelieveFiles(manifest: Manifest): boolean {
   return manifest.readSetting('rebooted') === undefined
+}
+
+function holdsFiles(copyDirectory: string): boolean {
+  const files = filesDirectory(copyDirectory)
+  return existsSync(files) && readdirSync(files).length > 0
 }
