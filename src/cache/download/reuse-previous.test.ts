@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import {
   chmodSync,
+  existsSync,
   lstatSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -100,4 +102,29 @@ test('a previous copy whose manifest cannot be read is left alone', async () => 
   const second = await stage(source, first.finalDirectory)
   assert.deepEqual([second.downloaded.fetchedBytes, second.downloaded.reusedFiles], [5, 0])
   await assertUndamaged(second.finalDirectory)
+})
+
+test('a run that is stopped while it checks a file of an adopted folder leaves nothing that counts', async () => {
+  const [right, wrong] = [Buffer.alloc(8 * 1024 * 1024, 1), Buffer.alloc(8 * 1024 * 1024, 2)]
+  const source = openMemorySource({ a: right })
+  const first = await stage(source)
+  const folder = makePath()
+  renameSync(first.files, folder)
+  symlinkSync(folder, first.files)
+  chmodSync(join(folder, 'a'), 0o644)
+  writeFileSync(join(folder, 'a'), wrong)
+  const copyDirectory = makePath()
+  await listIntoManifest({ source, dataset, copyDirectory, signal })
+  const stop = new AbortController()
+  const options = { source, copyDirectory, reusableDirectories: [first.finalDirectory] }
+  const stopped = downloadFiles({ ...options, signal: stop.signal })
+  const begun = ['files/a', 'stale/unchecked'].map((path) => join(copyDirectory, path))
+  while (!begun.some((path) => existsSync(path))) await new Promise(setImmediate)
+  stop.abort()
+  await assert.rejects(stopped, { code: 'INTERRUPTED' })
+  const finalDirectory = makePath()
+  assert.equal((await downloadFiles({ ...options, signal })).fetchedBytes, right.length)
+  await publishCopy({ root: '/', copyDirectory, finalDirectory })
+  assert.ok(readFileSync(join(finalDirectory, 'files/a')).equals(right))
+  assert.deepEqual(readdirSync(finalDirectory).sort(), readdirSync(first.finalDirectory).sort())
 })

@@ -1,4 +1,4 @@
-import { constants, copyFileSync, linkSync, lstatSync, rmSync, type Stats } from 'node:fs'
+import { constants, copyFileSync, linkSync, lstatSync, renameSync, rmSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { ReusableObject } from '../../manifest/attached-previous.js'
@@ -7,6 +7,7 @@ import { manifestPath } from '../../manifest/manifest-file.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-path.js'
 import { checkObject } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
+import { staleDirectory } from './stale-staging.js'
 
 /**
  * Takes objects that have not changed since the previous copy: same key, size and etag, or the same checksum under any
@@ -22,6 +23,7 @@ export async function reusePrevious(
   const previousManifest = Manifest.findPublished(directories.previous)
   if (previousManifest === undefined) return counts
   const previous = describePrevious(directories.previous, previousManifest)
+  const unchecked = join(staleDirectory(directories.copy), 'unchecked')
   try {
     const attached = manifest.attachPrevious(directories.previous)
     for (const page of chain(attached.unchangedPages(), () => attached.equalPages())) {
@@ -29,7 +31,7 @@ export async function reusePrevious(
       for (const object of page) {
         throwIfStopped(signal)
         const target = join(filesDirectory(directories.copy), object.key)
-        if (await takeObject(object, { previous, target, signal })) taken.push(object)
+        if (await takeObject(object, { previous, target, unchecked, signal })) taken.push(object)
       }
       manifest.transaction(() => {
         for (const object of taken) attached.reuse(object)
@@ -71,25 +73,40 @@ function describePrevious(directory: string, manifest: Manifest): PreviousCopy {
 
 /**
  * Whether the file at `target` is now the object. If the old file is gone or has changed, the object is fetched
- * instead.
+ * instead. A file that must be read is at `unchecked` until then: what a killed run left at `target` counts as right.
  */
 async function takeObject(
   object: ReusableObject,
-  options: { readonly previous: PreviousCopy; readonly target: string; readonly signal: AbortSignal },
+  options: {
+    readonly previous: PreviousCopy
+    readonly target: string
+    readonly unchecked: string
+    readonly signal: AbortSignal
+  },
 ): Promise<boolean> {
-  const { previous, target, signal } = options
+  const { previous, target, unchecked, signal } = options
   const from = join(previous.files, object.previousKey)
   const stats = lstatSync(from, { throwIfNoEntry: false })
   if (!stats?.isFile() || stats.size !== object.sizeBytes) return false
   const places = previous.isAdopted ? COPYING : LINKING
-  const isTaken = onHeldPath(target, (to) => takeFile(from, to, { stats, places }), { makesFolders: true })
-  if (!isTaken) return false
-  if (!previous.isAdopted && stats.mtimeMs <= previous.publishedAtMs) return true
+  const take = (to: string) => takeFile(from, to, { stats, places })
+  const makesFolders = true
+  if (!previous.isAdopted && stats.mtimeMs <= previous.publishedAtMs)
+    return onHeldPath(target, take, { makesFolders })
+  const takeAnew = (to: string) => {
+    rmSync(to, { force: true })
+    return take(to)
+  }
+  if (!onHeldPath(unchecked, takeAnew, { makesFolders })) return false
   const entry = previous.manifest.get(object.previousId)
   const expected = { ...entry, digests: previous.manifest.parts.digestsOf(entry) }
-  if ((await checkObject(target, expected, signal)) === undefined) return true
-  onHeldPath(target, (path) => rmSync(path))
-  return false
+  if ((await checkObject(unchecked, expected, signal)) !== undefined) return false
+  const place = (checked: string, to: string) => {
+    rmSync(to, { force: true }) // renaming one link to a file to another does nothing
+    renameSync(checked, to)
+  }
+  onHeldPath(unchecked, (checked) => onHeldPath(target, (to) => place(checked, to), { makesFolders }))
+  return true
 }
 
 /** Ways to have a file in two copies: shared blocks, a shared inode, or a duplicate. */
