@@ -3,10 +3,8 @@ import type { Headers } from '../http/answer-listener.js'
 import type { ObjectFacts } from '../proof/object-facts.js'
 import { type AnswerDialect, AnswerHandler } from './answer-handler.js'
 import type { Fetcher, FetchRequest, InspectRequest } from './source.js'
+import { isTold } from './untold-etag.js'
 import { findRedirect, type Hop, WebClient, type WebClientOptions } from './web-client.js'
-
-/** Prefix of the etag of an object whose server sends none. */
-export const UNTOLD = 'untold-'
 
 /** The properties of one kind of web source. */
 interface WebProtocol {
@@ -84,7 +82,7 @@ export class WebFetcher implements Fetcher {
     const { offset, length, sizeBytes, stallTimeoutMs } = request
     const isWhole = offset === 0 && length === sizeBytes
     // If the listed checksum verifies a file, the server's etag does not matter.
-    const etag = hasEtags && !request.checksum && !request.etag?.startsWith(UNTOLD) ? request.etag : null
+    const etag = hasEtags && !request.checksum && isTold(request.etag) ? request.etag : null
     const headers = {
       ...hop.headers,
       ...(isWhole ? {} : { range: `bytes=${offset}-${offset + length - 1}` }),

@@ -8,6 +8,7 @@ import type { Urgency } from '../../model/urgency.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-path.js'
 import type { Part } from '../../proof/plan-parts.js'
 import type { FinishedPart } from '../../proof/prove-parts.js'
+import { isTold } from '../../sources/untold-etag.js'
 import { filesDirectory } from '../cache-layout.js'
 import { openPartedObject, type PartedObject, type Portion } from './parted-object.js'
 import type { Schedule, Work } from './schedule.js'
@@ -86,7 +87,7 @@ export class ObjectDownload {
     const { sizeBytes } = entry
     const { hasNodes, isContinued } = this.#options
     // Without an etag the left bytes may be of an earlier version.
-    const mayGoOn = isContinued && entry.etag !== null
+    const mayGoOn = isContinued && isTold(entry.etag)
     const mayBeLeft = mayGoOn ? ({ mayBeLeft: hasNodes ? 'nodes' : 'source' } as const) : {}
     const task = { kind: 'whole', object: this.#objectOf(entry), urgency, ...mayBeLeft } as const
     const { digest, verifiedBy, leftBytes } = await this.#options.engine.run(task)

@@ -6,6 +6,7 @@ import type { VerifiedBy } from '../../model/manifest.js'
 import { type Part, planPartBytes, planParts } from '../../proof/plan-parts.js'
 import { type Proof, type ProofAlgorithm, planProof } from '../../proof/plan-proof.js'
 import type { FinishedPart } from '../../proof/prove-parts.js'
+import { isTold } from '../../sources/untold-etag.js'
 import { BlockSet, type ByteRange, planBlockBytes } from '../arrivals/block-set.js'
 import { mayBelieveFiles } from './recheck.js'
 import type { TransferObject } from './transfer/arriving-range.js'
@@ -227,7 +228,7 @@ export async function openPartedObject(
   const parted = new PartedObject({ entry, object, parts, proof, finished, bits, blockBytes })
   // Without an etag the left bytes may be of an earlier version; without a checksum, of a node that errs or lies.
   const isUnproven = parted.needsDigest
-  const mayBelieve = etag !== null && mayBelieveFiles(manifest) && !(isUnproven && staging.hasNodes)
+  const mayBelieve = isTold(etag) && mayBelieveFiles(manifest) && !(isUnproven && staging.hasNodes)
   if (isLeft && mayBelieve && blockBytes < partBytes) {
     const find = manifest.readSetting('out_of_order') === undefined ? findWrittenBeginning : findWrittenRuns
     for (const part of parted.missingParts)

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
-import type { Fetcher, FetchRequest, OpenFetcher } from '../source.js'
+import type { Fetcher, FetchRequest, InspectRequest, OpenFetcher } from '../source.js'
 import { describeFileError } from './file-failure.js'
 
 const READ_BYTES = 512 * 1024
@@ -36,7 +36,15 @@ export class FileFetcher implements Fetcher {
     }
   }
 
-  async inspect(): Promise<ObjectFacts> {
+  /** Refuses a file that was written since it was listed: a killed run may have read it while that happened. */
+  async inspect(request: InspectRequest): Promise<ObjectFacts> {
+    const what = `file://${join(this.#directory, request.key)}`
+    const file = await openInside(this.#directory, request.key, what)
+    try {
+      requireUnchanged(request, await file.stat(), what)
+    } finally {
+      await file.close()
+    }
     return NO_FACTS
   }
 
@@ -91,7 +99,7 @@ async function readRange(file: FileHandle, request: FetchRequest, what: string):
 }
 
 function requireUnchanged(
-  request: FetchRequest,
+  request: Pick<FetchRequest, 'etag' | 'sizeBytes'>,
   stats: { size: number; mtimeMs: number },
   what: string,
 ): void {

@@ -7,9 +7,10 @@ import { formatSourceUrl, parseSourceUrl } from '../../model/source-url.js'
 import { readEtag } from '../answer-handler.js'
 import { readWebAuthorities } from '../read-certificates.js'
 import type { ListedObject, ListOptions, OpenFetcher, Source } from '../source.js'
+import { UNTOLD } from '../untold-etag.js'
 import { WebClient } from '../web-client.js'
 import { WEB_DIALECT } from '../web-failure.js'
-import { UNTOLD, WebFetcher } from '../web-fetcher.js'
+import { WebFetcher } from '../web-fetcher.js'
 import { decodePath, findListFormat, type NamedFile, parseFileList } from './parse-file-list.js'
 
 /** Concurrent requests for files' sizes, when their list does not give them. */

@@ -4,6 +4,7 @@ import { algorithmOf, createDigest, type Digest, type DigestAlgorithm } from '..
 import type { ObjectFacts } from '../../../proof/object-facts.js'
 import { requireDigest } from '../../../proof/require-digest.js'
 import type { Fetcher, FetchRequest, GivenDigest } from '../../../sources/source.js'
+import { isTold } from '../../../sources/untold-etag.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import { FileSink } from './file-sink.js'
 import type { KeptFolders } from './kept-folders.js'
@@ -121,7 +122,7 @@ export class ArrivingRange {
     } catch (error) {
       const isComplete = this.#receivedBytes === this.#range.length
       const isSound = limits.signal.aborted || mayGoOn(error)
-      if (isComplete || this.#object.etag === null || !isSound) this.discard(limits)
+      if (isComplete || !isTold(this.#object.etag) || !isSound) this.discard(limits)
       throw error
     }
   }
