@@ -45,6 +45,27 @@ function datasetOf(source: string): Dataset {
   return { name: 'd', source, include: [], exclude: [] }
 }
 
+/** A web server with the object; `etag`: the one that it sends, if any. */
+async function startWebKind(context: TestContext, etag?: string): Promise<Kept> {
+  const asked: string[] = []
+  const server = createServer(({ method, headers: { range } }, response) => {
+    asked.push(`${method} a ${range ?? ''}`.trim())
+    const [, from = '0', to = `${BODY.length - 1}`] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '') ?? []
+    const part = BODY.subarray(Number(from), Number(to) + 1)
+    const contentRange = { 'content-range': `bytes ${from}-${to}/${BODY.length}` }
+    response.writeHead(range ? 206 : 200, {
+      ...(etag && { etag }),
+      'content-length': part.length,
+      ...(range && contentRange),
+    })
+    response.end(method === 'HEAD' ? undefined : part)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  context.after(() => server.close())
+  const dataset = datasetOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}/a.bin`)
+  return { dataset, source: openWebSource(dataset), asked: () => asked }
+}
+
 /** A source of each kind that has one object `a.bin` of `BODY`. */
 const KINDS: Readonly<Record<string, (context: TestContext) => Promise<Kept>>> = {
   async s3() {
@@ -54,26 +75,7 @@ const KINDS: Readonly<Record<string, (context: TestContext) => Promise<Kept>>> =
       bench.proxy.requests.map(({ line }) => line).filter((line) => line.includes('/data/a'))
     return { ...from, asked: () => asked().map((line) => line.replace(/\/\S*/, 'a')) }
   },
-  async https(context) {
-    const asked: string[] = []
-    const etag = `"${createHash('md5').update(BODY).digest('hex')}"`
-    const server = createServer(({ method, headers: { range } }, response) => {
-      asked.push(`${method} a ${range ?? ''}`.trim())
-      const [, from = '0', to = `${BODY.length - 1}`] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '') ?? []
-      const part = BODY.subarray(Number(from), Number(to) + 1)
-      const contentRange = { 'content-range': `bytes ${from}-${to}/${BODY.length}` }
-      response.writeHead(range ? 206 : 200, {
-        etag,
-        'content-length': part.length,
-        ...(range && contentRange),
-      })
-      response.end(method === 'HEAD' ? undefined : part)
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    context.after(() => server.close())
-    const dataset = datasetOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}/a.bin`)
-    return { dataset, source: openWebSource(dataset), asked: () => asked }
-  },
+  https: (context) => startWebKind(context, `"${createHash('md5').update(BODY).digest('hex')}"`),
   async hub(context) {
     const hub = await startHubServer()
     context.after(() => hub.close())
@@ -149,12 +151,12 @@ test('after kill -9 at most two seconds of the bytes of small objects come twice
 /** Leaves the beginning of an object as a killed run of this boot does. */
 async function leave(
   { source, dataset }: Kept,
-  left: { readonly bytes: Buffer; readonly bootId?: string; readonly seconds?: number },
+  left: { readonly bytes: Buffer; readonly bootId?: string | null; readonly seconds?: number },
 ): Promise<string> {
   const copyDirectory = bench.makePath('copy')
   await listIntoManifest({ source, dataset, copyDirectory, signal })
   const manifest = Manifest.open(copyDirectory)
-  manifest.writeSetting('boot_id', left.bootId ?? 'same')
+  if (left.bootId !== null) manifest.writeSetting('boot_id', left.bootId ?? 'same')
   manifest.close()
   const path = join(copyDirectory, 'files/a.bin')
   mkdirSync(join(copyDirectory, 'files'), { recursive: true })
@@ -171,28 +173,28 @@ for (const { name, left, hasNodes = false, asked } of [
     asked: ['HEAD a', `GET a bytes=${2 * MIB}-${BODY.length - 1}`],
   },
   {
-    name: 'is fetched anew where what came is worth no question',
+    name: 'starts over if little came, quickly: a HEAD request would cost more',
     left: { bytes: BODY.subarray(0, 300_000) },
     asked: ['GET a'],
   },
   {
-    name: 'goes on even after little, if that took long',
+    name: 'goes on after little, if that took long',
     left: { bytes: BODY.subarray(0, 300_000), seconds: 2 },
     asked: ['HEAD a', `GET a bytes=${299_008}-${BODY.length - 1}`],
   },
-  { name: 'that had all its bytes is only checked', left: { bytes: BODY }, asked: ['HEAD a'] },
+  { name: 'with all its bytes is only verified', left: { bytes: BODY }, asked: ['HEAD a'] },
   {
-    name: 'is fetched anew after a reboot',
+    name: 'starts over after a reboot',
     left: { bytes: BODY.subarray(0, 2 * MIB), bootId: 'before' },
     asked: ['GET a'],
   },
   {
-    name: 'is fetched anew if the left bytes are not the source’s',
+    name: 'starts over once its checksum reveals other bytes',
     left: { bytes: Buffer.alloc(2 * MIB, 1) },
     asked: ['HEAD a', `GET a bytes=${2 * MIB}-${BODY.length - 1}`, 'GET a'],
   },
   {
-    name: 'that nodes may have sent goes on, as its checksum reveals a lie',
+    name: 'goes on even if nodes may have sent it, as its checksum reveals a lie',
     left: { bytes: Buffer.alloc(2 * MIB, 1) },
     hasNodes: true,
     asked: ['HEAD a', `GET a bytes=${2 * MIB}-${BODY.length - 1}`, 'GET a'],
@@ -210,10 +212,43 @@ for (const { name, left, hasNodes = false, asked } of [
   })
 }
 
-test('nothing is believed of a small object without a checksum that another node may have sent', async (context) => {
+test('a small object without a checksum starts over if another node may have sent its bytes', async (context) => {
   const from = await KINDS.file!(context)
   const copyDirectory = await leave(from, { bytes: Buffer.alloc(2 * MIB, 1) })
   const options = { source: from.source, copyDirectory, signal, bootId: 'same' }
   assert.equal((await downloadFiles({ ...options, hasNodes: true })).fetchedBytes, BODY.length)
+  assert.ok(readFileSync(join(copyDirectory, 'files/a.bin')).equals(BODY))
+})
+
+test('a small object from a server without etags starts over: it may have been replaced', async (context) => {
+  const from = await startWebKind(context)
+  context.after(() => from.source.close())
+  const copyDirectory = await leave(from, { bytes: Buffer.alloc(2 * MIB, 1) })
+  const { fetchedBytes } = await downloadFiles({
+    source: from.source,
+    copyDirectory,
+    signal,
+    bootId: 'same',
+  })
+  assert.equal(fetchedBytes, BODY.length)
+  assert.ok(readFileSync(join(copyDirectory, 'files/a.bin')).equals(BODY))
+})
+
+test('a complete object does not count if its file was written while the killed run read it', async (context) => {
+  const from = await KINDS.file!(context)
+  const copyDirectory = await leave(from, { bytes: Buffer.alloc(BODY.length, 1) })
+  writeFileSync(join(fileURLToPath(from.dataset.source), 'a.bin'), Buffer.alloc(BODY.length, 2))
+  const options = { source: from.source, copyDirectory, signal, bootId: 'same' }
+  await assert.rejects(downloadFiles(options), { code: 'SOURCE_CHANGED' })
+})
+
+test('after a power loss that took the record of the boot, left files do not count in any later run', async (context) => {
+  const from = await KINDS.file!(context)
+  const copyDirectory = await leave(from, { bytes: Buffer.alloc(2 * MIB, 1), bootId: null })
+  const options = { source: from.source, copyDirectory, bootId: 'same' }
+  const stop = new AbortController()
+  const stopped = downloadFiles({ ...options, signal: stop.signal, onReused: async () => stop.abort() })
+  await assert.rejects(stopped, { code: 'INTERRUPTED' })
+  assert.equal((await downloadFiles({ ...options, signal })).fetchedBytes, BODY.length)
   assert.ok(readFileSync(join(copyDirectory, 'files/a.bin')).equals(BODY))
 })
