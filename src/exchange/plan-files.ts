@@ -3,14 +3,14 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { DscError } from '../failure/dsc-error.js'
 import type { LevelChoice } from './plan/choose-levels.js'
-import type { WireChoice } from './plan/choose-wire.js'
+import type { ConversionRates, WireChoice } from './plan/choose-wire.js'
 import type { Link } from './plan/cost-model.js'
 import { gradientsOfModel } from './plan/gradient.js'
 import type { ExchangePlan } from './plan/plan-exchange.js'
 import type { UnitPlan } from './plan/plan-units.js'
-import type { WireType } from './plan/scale.js'
 import type { ThinLink } from './plan/thin-link.js'
 import { explainUnlikeRanks, type JoinedProfile, joinProfiles, type Profile } from './plan/unlike-ranks.js'
+import type { WireType } from './plan/wire-type.js'
 
 const positive = z.number().positive()
 const count = z.int().nonnegative()
@@ -43,6 +43,7 @@ const linkSchema = z.object({
   alphaMicroseconds: z.number().nonnegative(),
   bandwidthBytesPerSecond: positive,
   halfValuesPerSecond: positive.optional(),
+  int8ValuesPerSecond: positive.optional(),
 })
 const planSchema = z.object({
   format: z.literal('dsc.exchange.plan/1'),
@@ -58,7 +59,7 @@ export interface PlanFile {
   /** Ranks with different hashes refuse to exchange. */
   readonly hash: string
   readonly ranks: number
-  readonly wire: WireType
+  readonly wire: Exclude<WireType, 'int8'>
   /** 2: ranks of a host sum through its memory, and one of them is on the network. Default 1. */
   readonly levels?: 1 | 2 | undefined
   readonly buckets: readonly {
@@ -96,11 +97,8 @@ export async function readModel(path: string, kindSeconds: readonly number[]): P
   return { model, backwardSeconds, kindSeconds, gradientBytes: 4, gradients }
 }
 
-/** A link, and the cost of conversion to half precision and back on the ranks at its ends. */
-export interface MeasuredLink extends Link {
-  /** Values that one rank narrows, widens and checks per second, > 0; undefined if not measured. */
-  readonly halfValuesPerSecond?: number | undefined
-}
+/** A link, and the cost of conversion on the ranks at its ends. */
+export interface MeasuredLink extends Link, ConversionRates {}
 
 /** Reads the output of `dsc exchange probe` or `dsc.exchange.probe_link`. */
 export async function readLink(path: string): Promise<MeasuredLink> {
@@ -119,9 +117,7 @@ export function describePlan(
   plan: ExchangePlan,
   options: {
     readonly ranks: number
-    readonly wire: 'fp16' | 'fp32'
-    /** Undefined if the user chose. */
-    readonly choice?: WireChoice | undefined
+    readonly choice: Pick<WireChoice, 'wire' | 'explanation'>
     readonly link: Link
     readonly levels: LevelChoice
     readonly thinLink?: ThinLink | undefined
@@ -131,14 +127,15 @@ export function describePlan(
   const buckets = plan.buckets.map(({ from, to }) => ({
     tensors: profile.gradients.slice(from, to).map(({ name, elements }) => ({ name, elements })),
   }))
-  const { ranks, wire, choice, link, levels, thinLink, units } = options
+  const { ranks, choice, link, levels, thinLink, units } = options
+  const { wire, explanation: wireExplanation } = choice
   return {
     format: 'dsc.exchange.plan/1' as const,
     hash: createHash('sha256').update(JSON.stringify({ ranks, wire, buckets })).digest('hex').slice(0, 16),
     model: profile.model,
     ranks,
     wire,
-    wireExplanation: choice?.explanation ?? `${wire}, as asked.`,
+    wireExplanation,
     levels: levels.levels,
     levelsExplanation: levels.explanation ?? null,
     thinLink: thinLink ?? null,

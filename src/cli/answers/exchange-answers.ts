@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { answer } from '../../answers/answer.js'
 import { byteCount, bytesPerSecond, count, list, microseconds, milliseconds } from '../../answers/fields.js'
+import { WIRE_TYPES } from '../../exchange/plan/wire-type.js'
 
-const wire = z.enum(['fp16', 'fp32'])
+const wire = z.enum(WIRE_TYPES)
 
 const unitAlternative = z.strictObject({
   name: z.string(),

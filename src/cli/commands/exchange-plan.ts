@@ -1,10 +1,11 @@
 import { Command, Option } from 'commander'
 import { chooseLevels } from '../../exchange/plan/choose-levels.js'
-import { chooseWire } from '../../exchange/plan/choose-wire.js'
+import { chooseWire, wireLink } from '../../exchange/plan/choose-wire.js'
 import { planExchange } from '../../exchange/plan/plan-exchange.js'
 import { planUnits, type UnitPlan } from '../../exchange/plan/plan-units.js'
 import { findThinLink } from '../../exchange/plan/thin-link.js'
 import type { JoinedProfile } from '../../exchange/plan/unlike-ranks.js'
+import { meanBytes, tensorBytes, WIRE_TYPES, type WireType } from '../../exchange/plan/wire-type.js'
 import {
   describePlan,
   type MeasuredLink,
@@ -28,7 +29,7 @@ interface PlanOptions {
   readonly gigabits?: number
   readonly ranks: number
   readonly ranksPerHost: number
-  readonly wire: 'auto' | 'fp16' | 'fp32'
+  readonly wire: 'auto' | WireType
   readonly optimum?: true
   readonly sharded?: true
   readonly out?: string
@@ -51,7 +52,7 @@ export function exchangePlanCommand({ report }: CliContext): Command {
     .option('--alpha-us <us>', 'instead of --link: latency of a message, in microseconds', parseNumber(0))
     .option('--gigabits <rate>', 'instead of --link: bandwidth in Gb/s', parseNumber(0))
     .addOption(
-      new Option('--wire <type>', 'type on the wire').choices(['auto', 'fp16', 'fp32']).default('auto'),
+      new Option('--wire <type>', 'type on the wire').choices(['auto', ...WIRE_TYPES]).default('auto'),
     )
     .option('--optimum', 'use the exact optimum; only as good as the profile')
     .option('--sharded', 'also plan the units of FSDP2 (fully_shard)')
@@ -74,13 +75,25 @@ Examples:
         throw new DscError('USAGE', `${ranks} ranks are not ${ranksPerHost} on every host`, {
           hint: `--ranks ${ranksPerHost * Math.ceil(ranks / ranksPerHost)}, or --ranks-per-host 1`,
         })
-      const levels = chooseLevels({ ...profile, ranks, link }, ranksPerHost)
+      const levels =
+        options.wire === 'int8'
+          ? { levels: 1 as const, networkRanks: ranks }
+          : chooseLevels({ ...profile, ranks, link }, ranksPerHost)
       const job = { ...profile, ranks: levels.networkRanks, link }
       const thinLink = findThinLink(job)
-      const choice = options.wire === 'auto' ? chooseWire(job, link.halfValuesPerSecond) : undefined
-      const wire = choice?.wire ?? (options.wire === 'fp32' ? 'fp32' : 'fp16')
-      const wireBytes = wire === 'fp16' ? 2 : 4
-      const plan = planExchange({ ...job, wireBytes, useOptimum: options.optimum === true })
+      const placement = { ranksPerHost, levels: levels.levels }
+      const choice =
+        options.wire === 'auto'
+          ? chooseWire(job, link, placement)
+          : { wire: options.wire, explanation: `${options.wire}, as asked.` }
+      const { wire } = choice
+      const wireBytes = meanBytes(wire, job.gradients)
+      const plan = planExchange({
+        ...job,
+        link: wireLink(job, wire, ranksPerHost),
+        wireBytes,
+        useOptimum: options.optimum === true,
+      })
       const units = options.sharded
         ? planUnits({
             gradients: job.gradients,
@@ -90,7 +103,7 @@ Examples:
             gradientWireBytes: wireBytes,
           })
         : undefined
-      const description = describePlan(profile, plan, { ranks, wire, choice, link, levels, thinLink, units })
+      const description = describePlan(profile, plan, { ranks, choice, link, levels, thinLink, units })
       if (options.out) await writeResult(options.out, description)
       const answer: ExchangePlanAnswer = { dsc: 1, ...description, ddp: { ...description.ddp } }
       report.result(answer, () => formatPlan(description))
@@ -135,9 +148,8 @@ function formatPython(value: number | readonly number[] | true): string {
 function formatPlan(plan: ReturnType<typeof describePlan>): string {
   const { threshold, alternatives, buckets, ddp, link } = plan
   const mib = (bytes: number) => (bytes / 1024 / 1024).toFixed(2)
-  const wireBytes = plan.wire === 'fp16' ? 2 : 4
   const sizes = buckets.map(({ tensors }) =>
-    mib(tensors.reduce((sum, { elements }) => sum + elements, 0) * wireBytes),
+    mib(tensors.reduce((sum, { elements }) => sum + tensorBytes(plan.wire, elements), 0)),
   )
   const shown = sizes.length > 12 ? [...sizes.slice(0, 10), '…', sizes.at(-1)] : sizes
   const rows = alternatives.map(

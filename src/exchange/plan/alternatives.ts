@@ -29,7 +29,7 @@ export function simulateAlternatives(input: {
   readonly earlyBuckets: readonly Bucket[]
   /** The buckets of the plan. */
   readonly plannedBuckets: readonly Bucket[]
-  readonly wireBytes: 2 | 4
+  readonly wireBytes: number
   readonly gradientBytes: number
 }): Alternative[] {
   const { gradients, cost, capElements, wireBytes, gradientBytes } = input

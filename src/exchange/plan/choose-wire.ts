@@ -1,73 +1,128 @@
-import { ringCallCost } from './cost-model.js'
+import { ringCallCost, swapLink } from './cost-model.js'
 import type { Gradient } from './gradient.js'
 import { type ExchangeInput, planBuckets } from './plan-exchange.js'
 import { simulateBuckets } from './simulate-buckets.js'
+import { meanBytes, type WireType } from './wire-type.js'
+
+/** Values that one rank converts to a type, and back, per second; undefined if not measured. */
+export interface ConversionRates {
+  readonly halfValuesPerSecond?: number | undefined
+  readonly int8ValuesPerSecond?: number | undefined
+}
+
+/** The placement of ranks. */
+interface Placement {
+  readonly ranksPerHost: number
+  readonly levels: 1 | 2
+}
+
+/** A type, and the predicted seconds from the start of backward to the last mean. */
+interface WireCandidate {
+  readonly wire: WireType
+  readonly seconds: number
+  readonly conversionSeconds: number
+}
 
 /** The type on the wire, and the reason. */
 export interface WireChoice {
-  readonly wire: 'fp16' | 'fp32'
-  /** One or two sentences. */
+  readonly wire: WireType
+  /** One to three sentences. */
   readonly explanation: string
-  /** Predicted seconds from the start of backward to the last mean; undefined if conversion was not measured. */
-  readonly fp16Seconds?: number
-  readonly fp32Seconds?: number
+  /** Everything compared, the shortest first; empty if nothing was. */
+  readonly candidates: readonly WireCandidate[]
 }
 
+type WireInput = Omit<ExchangeInput, 'wireBytes' | 'useOptimum'>
+
 /**
- * Chooses between half precision, which sends half the bytes but converts every value twice, and fp32.
- * `halfValuesPerSecond`: values that one rank narrows, widens and checks per second, > 0; undefined if unknown. Assumes
+ * Chooses between fp32, half precision and block-wise int8: fewer bytes, but every value is converted twice. Assumes
  * that conversion takes time from backward, so that earlier conversions delay its gradients.
  */
 export function chooseWire(
-  input: Omit<ExchangeInput, 'wireBytes' | 'useOptimum'>,
-  halfValuesPerSecond: number | undefined,
+  input: WireInput,
+  rates: ConversionRates,
+  { ranksPerHost, levels }: Placement,
 ): WireChoice {
-  if (input.ranks === 1) return { wire: 'fp32', explanation: 'One rank sends nothing.' }
-  if (input.gradientBytes < 4) {
-    return { wire: 'fp16', explanation: 'The gradients are in half precision already.' }
+  if (input.ranks === 1) return { wire: 'fp32', explanation: 'One rank sends nothing.', candidates: [] }
+  if (rates.halfValuesPerSecond === undefined) {
+    const explanation =
+      input.gradientBytes < 4
+        ? 'The gradients are in half precision already.'
+        : 'fp16 halves the bytes; what converting costs was not measured, so it may lose on a fast link (dsc.exchange.probe_link measures it).'
+    return { wire: 'fp16', explanation, candidates: [] }
   }
-  if (halfValuesPerSecond === undefined) {
-    return {
-      wire: 'fp16',
-      explanation:
-        'fp16 halves the bytes; what converting costs was not measured, so it may lose on a fast link (dsc.exchange.probe_link measures it).',
-    }
-  }
-  const fp32Seconds = predictSeconds(input, input.gradients, 4)
-  let converted = 0
-  const delayed = input.gradients.map((gradient) => {
-    converted += gradient.elements
-    return { ...gradient, readySeconds: gradient.readySeconds + converted / halfValuesPerSecond }
-  })
-  const fp16Seconds = predictSeconds(input, delayed, 2)
-  const conversion = formatMs(converted / halfValuesPerSecond)
-  const [half, full] = [formatMs(fp16Seconds), formatMs(fp32Seconds)]
-  const gigabits = ((input.link.bandwidthBytesPerSecond * 8) / 1e9).toFixed(1)
-  return fp16Seconds < fp32Seconds
-    ? {
-        wire: 'fp16',
-        fp16Seconds,
-        fp32Seconds,
-        explanation: `fp16: at ${gigabits} Gb/s half the bytes save more than the ${conversion} of converting cost; backward with its exchange takes ${half} instead of ${full}.`,
-      }
-    : {
-        wire: 'fp32',
-        fp16Seconds,
-        fp32Seconds,
-        explanation: `fp32, no compression: at ${gigabits} Gb/s converting costs ${conversion}, more than half the bytes save; backward with its exchange takes ${full} instead of ${half} with fp16.`,
-      }
+  const costs: [WireType, number | undefined][] = [
+    // Gradients that are halves do not become larger to be sent.
+    ['fp32', input.gradientBytes < 4 ? undefined : Number.POSITIVE_INFINITY],
+    ['fp16', rates.halfValuesPerSecond],
+    ['int8', levels === 1 ? rates.int8ValuesPerSecond : undefined],
+  ]
+  const candidates = costs
+    .flatMap(([wire, valuesPerSecond]) =>
+      valuesPerSecond === undefined ? [] : predict(input, { wire, valuesPerSecond, ranksPerHost }),
+    )
+    .sort((a, b) => a.seconds - b.seconds) // of equals, the most exact
+  const absent =
+    levels === 2
+      ? ' int8 was not compared: it has one level.'
+      : rates.int8ValuesPerSecond === undefined
+        ? ' int8 was not compared: the link file has no rate for it (dsc.exchange.probe_link measures it).'
+        : ''
+  return { wire: candidates[0]!.wire, explanation: explain(input, candidates) + absent, candidates }
 }
 
-function predictSeconds(
-  input: Omit<ExchangeInput, 'wireBytes' | 'useOptimum'>,
-  gradients: readonly Gradient[],
-  wireBytes: 2 | 4,
-): number {
-  const { buckets } = planBuckets({ ...input, gradients, wireBytes })
-  return simulateBuckets(gradients, buckets, {
-    bytesPerElement: wireBytes,
-    cost: ringCallCost(input.link, input.ranks),
-  }).finishSeconds
+function predict(
+  input: WireInput,
+  {
+    wire,
+    valuesPerSecond,
+    ranksPerHost,
+  }: { readonly wire: WireType; readonly valuesPerSecond: number; readonly ranksPerHost: number },
+): WireCandidate {
+  let converted = 0
+  const gradients: Gradient[] = input.gradients.map((gradient) => {
+    converted += gradient.elements
+    return { ...gradient, readySeconds: gradient.readySeconds + converted / valuesPerSecond }
+  })
+  const link = wireLink(input, wire, ranksPerHost)
+  const wireBytes = meanBytes(wire, gradients)
+  const { buckets } = planBuckets({ ...input, gradients, link, wireBytes })
+  const channel = { bytesPerElement: wireBytes, cost: ringCallCost(link, input.ranks) }
+  const seconds = simulateBuckets(gradients, buckets, channel).finishSeconds
+  return { wire, seconds, conversionSeconds: converted / valuesPerSecond }
+}
+
+/** The link as a planner of rings has to see it for values of this type. */
+export function wireLink(
+  { link, ranks }: Pick<ExchangeInput, 'link' | 'ranks'>,
+  wire: WireType,
+  ranksPerHost: number,
+): ExchangeInput['link'] {
+  return wire === 'int8' ? swapLink(link, ranks, ranksPerHost) : link
+}
+
+function explain(input: WireInput, candidates: readonly WireCandidate[]): string {
+  const [best, ...others] = candidates
+  const { wire, seconds, conversionSeconds } = best!
+  const instead = others.map((other) => `${formatMs(other.seconds)} with ${other.wire}`).join(' and ')
+  const predicted =
+    instead === '' ? '' : `; backward with its exchange takes ${formatMs(seconds)} instead of ${instead}`
+  const gigabits = ((input.link.bandwidthBytesPerSecond * 8) / 1e9).toFixed(1)
+  const cost = formatMs(conversionSeconds)
+  switch (wire) {
+    case 'fp32': {
+      const half = formatMs(others.find((other) => other.wire === 'fp16')!.conversionSeconds)
+      return `fp32, no compression: at ${gigabits} Gb/s converting costs ${half}, more than half the bytes save${predicted}.`
+    }
+    case 'fp16':
+      return input.gradientBytes < 4
+        ? `fp16: the gradients are in half precision already${predicted}.`
+        : `fp16: at ${gigabits} Gb/s half the bytes save more than the ${cost} of converting cost${predicted}.`
+    case 'int8': {
+      const percent = ((100 * meanBytes(wire, input.gradients)) / input.gradientBytes).toFixed(0)
+      return `int8: at ${gigabits} Gb/s sending ${percent} % of the bytes saves more than the ${cost} of converting cost${predicted}.`
+    }
+  }
 }
 
 function formatMs(seconds: number): string {

@@ -32,6 +32,18 @@ export function ringCallCost(link: Link, ranks: number): CallCost {
   }
 }
 
+/**
+ * The link over which a ring would cost what int8 costs: every rank sends each other rank its part of the values, and
+ * gathers the means around a ring. Two ranks of different hosts share the link of their host, so with several ranks per
+ * host it carries more than a ring's bytes.
+ */
+export function swapLink(link: Link, ranks: number, ranksPerHost: number): Link {
+  if (ranks === 1) return link
+  const ringBytes = 2 * (ranks - 1)
+  const swapBytes = ranksPerHost * (ranks - ranksPerHost) + (ranks - 1)
+  return { ...link, bandwidthBytesPerSecond: (link.bandwidthBytesPerSecond * ringBytes) / swapBytes }
+}
+
 /** Seconds that one all-reduce of `wireBytes` takes. */
 export function callSeconds(cost: CallCost, wireBytes: number): number {
   return cost.callSeconds + cost.secondsPerByte * wireBytes

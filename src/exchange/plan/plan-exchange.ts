@@ -19,8 +19,8 @@ export interface ExchangeInput {
   readonly ranks: number
   /** As measured: the planner itself overstates α. */
   readonly link: Link
-  /** Bytes per value on the wire: 2 for fp16, 4 for fp32. */
-  readonly wireBytes: 2 | 4
+  /** Mean bytes per value on the wire. */
+  readonly wireBytes: number
   /** Bytes per value of the gradients in the trainer. */
   readonly gradientBytes: number
   /** Use the dynamic-programming optimum's buckets instead of the threshold's. Default false. */

@@ -48,7 +48,7 @@ export function planUnits(input: {
   readonly ranks: number
   readonly link: Link
   readonly parameterBytes: number
-  readonly gradientWireBytes: 2 | 4
+  readonly gradientWireBytes: number
 }): UnitPlan {
   const blocks = findBlocks(input.gradients)
   const sizes = [...new Set([1, 2, 3, 4, 6, 8, 12, 16, blocks.length])].filter(

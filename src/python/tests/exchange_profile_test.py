@@ -124,7 +124,7 @@ def _advised(rank, folder):
 
     link = probe_link(repeats=2)
     found = []
-    for wire in ("fp16", "fp32"):
+    for wire in ("fp16", "fp32", "int8"):
         path = f"{folder}/{rank}-{wire}.json"
         Path(path).write_text(json.dumps({"format": "dsc.exchange.plan/1", "wire": wire, "ddp": {}}))
         model = torch.nn.Linear(100, 100)
@@ -132,11 +132,15 @@ def _advised(rank, folder):
         state = register_planned_hook(ddp, path)
         for _ in range(3):
             ddp(torch.ones(1, 100)).sum().backward()
-        found.append(None if state is None else state.step)
-    return link["halfValuesPerSecond"], found
+        found.append((type(state).__name__, getattr(state, "step", None)))
+    path = f"{folder}/{rank}-later.json"
+    Path(path).write_text(json.dumps({"format": "dsc.exchange.plan/1", "wire": "int4", "ddp": {}}))
+    with pytest.raises(ValueError, match="says 'int4' on the wire, known are fp32, fp16 and int8"):
+        register_planned_hook(ddp, path)
+    return link["halfValuesPerSecond"], link["int8ValuesPerSecond"], found
 
 
-def test_the_hook_is_registered_only_if_the_plan_wants_half_precision(tmp_path):
-    for values_per_second, found in run_ranks(2, _advised, str(tmp_path)):
-        assert 1e6 < values_per_second < 1e12
-        assert found == [3, None]
+def test_the_hook_is_that_of_the_plan_s_type(tmp_path):
+    for *rates, found in run_ranks(2, _advised, str(tmp_path)):
+        assert all(1e6 < values_per_second < 1e12 for values_per_second in rates)
+        assert found == [("ScaledHalf", 3), ("NoneType", None), ("BlockwiseInt8", None)]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torch.nn.parallel import DistributedDataParallel
 
     from .hook import ScaledHalf
+    from .int8_hook import BlockwiseInt8
 
 PLAN_FORMAT = "dsc.exchange.plan/1"
 
@@ -53,7 +54,9 @@ def ddp_kwargs(path: str | os.PathLike[str]) -> dict[str, Any]:
     return arguments
 
 
-def register_planned_hook(ddp: DistributedDataParallel, path: str | os.PathLike[str]) -> ScaledHalf | None:
+def register_planned_hook(
+    ddp: DistributedDataParallel, path: str | os.PathLike[str]
+) -> ScaledHalf | BlockwiseInt8 | None:
     """Gives `ddp` the hook that the plan in file `path` asks for.
 
     Args:
@@ -61,13 +64,24 @@ def register_planned_hook(ddp: DistributedDataParallel, path: str | os.PathLike[
         path: what `dsc exchange plan --out` wrote.
 
     Returns:
-        The hook's state, for the checkpoint. None if the plan says fp32: where the link is fast, DDP without a hook is
-        faster, and the plan's `wireExplanation` says why.
+        The hook's state, which with fp16 belongs in the checkpoint. None if the plan says fp32: where the link is fast,
+        DDP without a hook is faster, and the plan's `wireExplanation` says why.
+
+    Raises:
+        ValueError: the plan says a type that this version does not know.
     """
     plan = read_plan(path)
     if plan["wire"] == "fp32":
         logging.getLogger(__name__).info("no hook is registered: %s", plan.get("wireExplanation", "the plan says fp32"))
         return None
+    if plan["wire"] == "int8":
+        from .int8_hook import BlockwiseInt8, blockwise_int8_hook
+
+        int8 = BlockwiseInt8(ddp.process_group)
+        ddp.register_comm_hook(int8, blockwise_int8_hook)
+        return int8
+    if plan["wire"] != "fp16":
+        raise ValueError(f"{path} says {plan['wire']!r} on the wire, known are fp32, fp16 and int8: make it anew")
     from .hook import ScaledHalf, scaled_half_hook
 
     state = ScaledHalf(ddp.module.parameters(), ddp.process_group, levels=plan.get("levels", 1))

@@ -1,6 +1,6 @@
 """Measures what an all-reduce of the process group itself costs: network, back end and Python, as DDP will pay it.
 
-Also what half precision costs: to narrow, widen and check the values, which on a fast link is more than it saves.
+Also what half precision and int8 cost to convert, which on a fast link is more than they save.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ import json
 import os
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.distributed as dist
+
+from .int8_blocks import BLOCK_VALUES, decode_blocks, encode_blocks, mean_blocks
 
 LINK_FORMAT = "dsc.exchange.link/1"
 SMALL_SIZES = (64, 1024, 4096)
@@ -77,7 +80,8 @@ def probe_link(
         "alphaMicroseconds": call / messages * 1e6,
         "bandwidthBytesPerSecond": messages / ranks / per_byte,
         "ranks": ranks,
-        "halfValuesPerSecond": _measure_conversion(process_group, device),
+        "halfValuesPerSecond": _measure_conversion(_convert_halves, process_group, device),
+        "int8ValuesPerSecond": _measure_conversion(_convert_int8, process_group, device),
         "sizes": [{"bytes": size, "medianMicroseconds": seconds * 1e6} for size, seconds in medians.items()],
     }
     if path is not None and dist.get_rank(process_group) == 0:
@@ -87,18 +91,36 @@ def probe_link(
     return link
 
 
-def _measure_conversion(process_group: dist.ProcessGroup | None, device: str | torch.device) -> float:
-    """Values per second that the slowest rank takes through what `scaled_half_hook` does to them, all ranks at once."""
-    values = torch.ones(_CONVERTED_VALUES, dtype=torch.float32, device=device)
+def _convert_halves(values: torch.Tensor, ranks: int) -> torch.Tensor:
+    """What `scaled_half_hook` does to values."""
     scaled, wire = torch.empty_like(values), torch.empty_like(values, dtype=torch.float16)
+    wire.copy_(torch.mul(values, 2.0, out=scaled))
+    scaled.copy_(wire)
+    float(torch.aminmax(scaled).max)
+    return torch.mul(scaled, 0.5, out=values)
+
+
+def _convert_int8(values: torch.Tensor, ranks: int) -> torch.Tensor:
+    """What `blockwise_int8_hook` does to values: to all of them, and to one rank's share of the mean."""
+    count = len(values) // BLOCK_VALUES // ranks * ranks
+    wire = encode_blocks(values.clone()[: count * BLOCK_VALUES].view(count, BLOCK_VALUES))
+    encode_blocks(mean_blocks(wire.view(ranks, count // ranks, -1)))
+    return values[: count * BLOCK_VALUES].copy_(decode_blocks(wire).view(-1))
+
+
+def _measure_conversion(
+    convert: Callable[[torch.Tensor, int], torch.Tensor],
+    process_group: dist.ProcessGroup | None,
+    device: str | torch.device,
+) -> float:
+    """Values per second that the slowest rank converts, all ranks at once."""
+    values = torch.ones(_CONVERTED_VALUES, dtype=torch.float32, device=device)
+    ranks = dist.get_world_size(process_group)
     seconds = []
     for _ in range(_WARM_UP + 5):
         dist.barrier(group=process_group)
         start = time.perf_counter()
-        wire.copy_(torch.mul(values, 2.0, out=scaled))
-        scaled.copy_(wire)
-        float(torch.aminmax(scaled).max)
-        torch.mul(scaled, 0.5, out=values)
+        convert(values, ranks)
         if values.is_cuda:
             torch.cuda.synchronize(values.device)
         seconds.append(time.perf_counter() - start)
