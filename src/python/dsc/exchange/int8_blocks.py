@@ -32,26 +32,38 @@ def encode_blocks(blocks: torch.Tensor) -> torch.Tensor:
         [n, 260], uint8: the values, then the block's scale as fp32. The scale of a block with inf or NaN is NaN.
     """
     wire = torch.empty(len(blocks), BLOCK_BYTES, dtype=torch.uint8, device=blocks.device)
-    for part, target in _pieces(blocks, wire):
-        values = part.float()
-        largest = values.abs().amax(1)
-        scales = largest / LARGEST
-        scales = torch.where(scales < SMALLEST_SCALE, 0.0, scales)
-        inverse = torch.where((scales > 0) & largest.isfinite(), 1 / scales, 0.0)
-        rows = (scales.view(torch.int32).to(torch.int64) * HASH >> 16) % ROWS
-        rounded = torch.addcmul(_random_rows(blocks.device)[rows], values, inverse[:, None])
-        target[:, :BLOCK_VALUES].view(torch.int8).copy_(rounded.floor_().clamp_(-LARGEST, LARGEST))
-        target[:, BLOCK_VALUES:].view(torch.float32)[:, 0] = torch.where(largest.isfinite(), scales, torch.nan)
+    first, second = _scratch(blocks), _scratch(blocks)
+    largest = torch.empty(len(blocks), dtype=torch.float32, device=blocks.device)
+    for part, found in _pieces(blocks, largest):
+        torch.amax(torch.abs(part.float(), out=first[: len(part)]), 1, out=found)
+    # All scales at once: these are many small steps.
+    is_finite = largest.isfinite()
+    scales = largest / LARGEST
+    scales = torch.where(scales < SMALLEST_SCALE, 0.0, scales)
+    inverse = torch.where((scales > 0) & is_finite, 1 / scales, 0.0)[:, None]
+    rows = (scales.view(torch.int32).to(torch.int64) * HASH >> 16) % ROWS
+    wire[:, BLOCK_VALUES:].view(torch.float32)[:, 0] = torch.where(is_finite, scales, torch.nan)
+    random_rows = _random_rows(blocks.device)
+    for part, factors, chosen, target in _pieces(blocks, inverse, rows, wire[:, :BLOCK_VALUES].view(torch.int8)):
+        random = torch.index_select(random_rows, 0, chosen, out=first[: len(part)])
+        # Not addcmul: whether it rounds the product depends on the processor, and so would the bytes.
+        values = torch.mul(part.float(), factors, out=second[: len(part)]).add_(random)
+        target.copy_(values.floor_().clamp_(-LARGEST, LARGEST))
     return wire
 
 
 def mean_blocks(wires: torch.Tensor) -> torch.Tensor:
-    """The mean of what several ranks sent, [ranks, n, 260], in their order: [n, 256], fp32."""
-    mean = torch.zeros(wires.shape[1], BLOCK_VALUES, dtype=torch.float32, device=wires.device)
-    for wire in wires:
-        for part, target in _pieces(wire, mean):
-            scales = part[:, BLOCK_VALUES:].view(torch.float32) * (1 / len(wires))
-            target.addcmul_(part[:, :BLOCK_VALUES].view(torch.int8).float(), scales)
+    """The mean of what several ranks sent, [ranks, n, 260], summed in their order: [n, 256], fp32."""
+    mean = torch.empty(wires.shape[1], BLOCK_VALUES, dtype=torch.float32, device=wires.device)
+    scratch = _scratch(mean)
+    for at, wire in enumerate(wires):
+        scales = wire[:, BLOCK_VALUES:].view(torch.float32) * (1 / len(wires))
+        for part, factors, target in _pieces(wire[:, :BLOCK_VALUES].view(torch.int8), scales, mean):
+            values = scratch[: len(part)].copy_(part)
+            if at == 0:
+                torch.mul(values, factors, out=target)
+            else:
+                target.add_(values.mul_(factors))
     return mean
 
 
@@ -60,9 +72,19 @@ def decode_blocks(wire: torch.Tensor) -> torch.Tensor:
     return mean_blocks(wire[None])
 
 
-def _pieces(source: torch.Tensor, target: torch.Tensor) -> zip[tuple[torch.Tensor, torch.Tensor]]:
-    count = max(1, len(source)) if source.is_cuda else BLOCKS_AT_A_TIME
-    return zip(source.split(count), target.split(count))
+def _blocks_at_a_time(blocks: torch.Tensor) -> int:
+    return max(1, len(blocks)) if blocks.is_cuda else BLOCKS_AT_A_TIME
+
+
+def _pieces(*tensors: torch.Tensor) -> zip[tuple[torch.Tensor, ...]]:
+    count = _blocks_at_a_time(tensors[0])
+    return zip(*(tensor.split(count) for tensor in tensors))
+
+
+def _scratch(blocks: torch.Tensor) -> torch.Tensor:
+    """Room for one piece: a new tensor for each would be new pages, which take longer than what fills them."""
+    count = min(len(blocks), _blocks_at_a_time(blocks))
+    return torch.empty(count, BLOCK_VALUES, dtype=torch.float32, device=blocks.device)
 
 
 @functools.lru_cache(maxsize=16)
