@@ -4,7 +4,7 @@ import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { BoundedMap } from '../../model/bounded-map.js'
 import type { Copy, CopyUse } from '../../model/copy.js'
-import { isDatasetName } from '../../model/dataset.js'
+import { isDatasetName, isSameSource } from '../../model/dataset.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { findDamagedCopies } from '../../sources/damaged-copies.js'
 import type { PartDigest, WireObject } from '../../sources/peer-wire.js'
@@ -134,7 +134,7 @@ export function pathOf(copy: Pick<Copy, 'directory'>, entry: Pick<ManifestEntry,
 
 /** Whether a copy is from the source that a node asks about. */
 export function isOfSource(copy: Copy, object: Pick<WireObject, 'source'>): boolean {
-  return copy.source?.source === object.source
+  return copy.source !== null && isSameSource(copy.source.source, object.source)
 }
 
 /** Whether the object on this node is the one that a node asks for: same size, etag and version. */

@@ -1,8 +1,8 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
-import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import { type Dataset, deriveDatasetName, isSameSource } from '../../model/dataset.js'
 import { findClosest } from '../../model/find-closest.js'
-import { canonicalizeSource, findCanonicalSource } from '../../model/source-url.js'
+import { canonicalizeSource } from '../../model/source-url.js'
 import { mayNameSource, mayReadDataset, type NamespaceRules } from '../../policy/namespace-rights.js'
 import { CsiRefusal } from './csi-failure.js'
 
@@ -20,10 +20,8 @@ export interface Catalog {
 export function chooseDataset(catalog: Catalog, namespace: string, raw: string): Dataset {
   const { declared, rules } = catalog
   const isUrl = raw.includes('://')
-  const canonical = isUrl ? requireSource(raw) : undefined
-  const found = declared.filter(({ name, source }) =>
-    isUrl ? findCanonicalSource(source) === canonical : name === raw,
-  )
+  if (isUrl) requireSource(raw)
+  const found = declared.filter(({ name, source }) => (isUrl ? isSameSource(source, raw) : name === raw))
   const readable = found.find(({ name }) => mayReadDataset(rules, namespace, name))
   if (readable) return readable
   if (found.length > 0) {
@@ -49,10 +47,10 @@ function chooseSource(rules: NamespaceRules, namespace: string, url: string): Da
   return { name: deriveDatasetName(url), source: url, include: [], exclude: [] }
 }
 
-/** The canonical text of a source. Throws USAGE for a URL that names none. */
-function requireSource(url: string): string {
+/** Throws USAGE for a URL that names no source. */
+function requireSource(url: string): void {
   try {
-    return canonicalizeSource(url)
+    canonicalizeSource(url)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new DscError('USAGE', `volumeAttributes.dataset: ${error.message}`, { cause: error })
