@@ -33,7 +33,7 @@ export const EDGES = [
   {
     to: 'frames',
     why: 'messages off sockets and pipes',
-    from: 'records sources feed exchange memory cache agent cli',
+    from: 'sources feed exchange memory cache agent cli',
   },
   { to: 'log', why: 'what --verbose and --debug show', from: 'http records cache cli sources' },
   {

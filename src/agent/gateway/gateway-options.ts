@@ -3,9 +3,9 @@ import type { Dataset } from '../../model/dataset.js'
 import type { HostPort } from '../../model/host-port.js'
 import type { RightRules } from '../../policy/rights.js'
 import type { AgentTokens } from '../server/authorize.js'
+import type { LocalUsers } from '../server/local-users.js'
 import type { RangesTaken } from './arriving-ranges.js'
 import type { GatewayCount } from './gateway-counts.js'
-import type { LocalUsers } from './local-users.js'
 
 /** Which datasets the S3 gateway of a node serves, to which clients, and how long it holds copies after a read. */
 export interface GatewayOptions {

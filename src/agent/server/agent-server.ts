@@ -12,9 +12,9 @@ import { FAILURES } from '../../failure/failure-table.js'
 import { explainSystemError } from '../../failure/system-failure.js'
 import type { HostPort } from '../../model/host-port.js'
 import { NODE_HEADER } from '../../sources/peer-wire.js'
-import { findLocalUser } from '../gateway/local-users.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { judgeToken, type Permission, type Token } from './authorize.js'
+import { findLocalUser } from './local-users.js'
 import { isOwnRequest } from './own-name.js'
 
 /** The arguments of a route. `parameters` are the named pieces of the path, decoded. */

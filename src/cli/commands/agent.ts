@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { Command } from 'commander'
 import type { CsiSettings } from '../../agent/csi/open-csi.js'
-import type { DoorSettings, GatewaySettings } from '../../agent/run-agent.js'
 import { readExpiryMs } from '../../agent/server/certificate-expiry.js'
+import type { DoorSettings, GatewaySettings } from '../../agent/start/run-agent.js'
 import { waitForRecord } from '../../cache/wait-for-record.js'
 import type { Config } from '../../config/config.js'
 import { DEFAULT_GATEWAY_KEEP_MS } from '../../config/resolve-settings.js'
@@ -41,7 +41,7 @@ export function agentCommand(context: CliContext): Command {
       const config = await context.config()
       const csi = options.csi && (await openCsi(config)) // before anything that an attacker could reach
       keepHeapSmall() // an agent's garbage would take memory from training
-      const { startAgent } = await import('../../agent/run-agent.js')
+      const { startAgent } = await import('../../agent/start/run-agent.js')
       const { readTokens, requireProtection } = await import('../../agent/server/authorize.js')
       const { listen, tokenFile, tls, advertise, forgetNodesAfterMs } = config.agent
       const tokens = tokenFile === undefined ? undefined : await readTokens(tokenFile)

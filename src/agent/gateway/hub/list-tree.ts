@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Manifest } from '../../manifest/manifest.js'
-import type { ManifestEntry } from '../../manifest/manifest-entry.js'
+import type { Manifest } from '../../../manifest/manifest.js'
+import type { ManifestEntry } from '../../../manifest/manifest-entry.js'
 
 const PAGE_FILES = 1000
 /** The character after `/`: `data0` sorts after all keys below `data/`. */

@@ -1,5 +1,5 @@
-import type { Lease } from '../model/lease.js'
-import { listRunningPods } from '../platform/pods.js'
+import type { Lease } from '../../model/lease.js'
+import { listRunningPods } from '../../platform/pods.js'
 
 /** A pod unseen for this long has ended. With a look every 30 s, its lease is gone within a minute. */
 const GONE_AFTER_MS = 45_000

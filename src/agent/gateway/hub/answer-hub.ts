@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readBody } from '../../frames/body.js'
-import type { Manifest } from '../../manifest/manifest.js'
+import { readBody } from '../../../frames/body.js'
+import type { Manifest } from '../../../manifest/manifest.js'
 import { describeFile, listTree } from './list-tree.js'
 import type { AskedRepository, HubOperation } from './parse-hub-request.js'
 

@@ -1,4 +1,4 @@
-import type { HubUrl } from '../../model/source-url.js'
+import type { HubUrl } from '../../../model/source-url.js'
 
 /** A repository as a hub client names it. */
 export interface AskedRepository extends Pick<HubUrl, 'kind' | 'repository'> {

@@ -1,10 +1,10 @@
-import type { Cache } from '../cache/cache.js'
-import { expireDeadLeases } from '../cache/leases/expire-leases.js'
-import { findDeadLeases } from '../cache/leases/find-dead-leases.js'
-import { saveNode } from '../cache/save-node.js'
-import { formatCount } from '../model/format-count.js'
-import type { Lease, PlacedLease } from '../model/lease.js'
-import { checkProcess } from '../platform/processes.js'
+import type { Cache } from '../../cache/cache.js'
+import { expireDeadLeases } from '../../cache/leases/expire-leases.js'
+import { findDeadLeases } from '../../cache/leases/find-dead-leases.js'
+import { saveNode } from '../../cache/save-node.js'
+import { formatCount } from '../../model/format-count.js'
+import type { Lease, PlacedLease } from '../../model/lease.js'
+import { checkProcess } from '../../platform/processes.js'
 import type { PodSightings } from './pod-sightings.js'
 
 const HEARTBEAT_MS = 10_000
