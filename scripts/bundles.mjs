@@ -17,6 +17,16 @@ const withoutThreads = {
   },
 }
 
+/** For what leaves every failure to another program, which meets it again: the table of failures is a fifth of the bundle. */
+const withoutFailures = {
+  name: 'without-failures',
+  setup(bundling) {
+    bundling.onLoad({ filter: /\/failure\/dsc-error\.js$/ }, () => ({
+      contents: 'export class DscError extends Error {}',
+    }))
+  },
+}
+
 /**
  * Takes the modules of better-sqlite3 in, which take 5 ms one by one, and looks for its addon first where npm and the
  * executable put it: Node's own search takes 3 ms.
@@ -77,6 +87,7 @@ const withOwnUrls = (dist) => ({
 
 /** Name of a bundle in dist/ → how it is made. */
 const BUNDLES = {
+  'warm-door': { entry: 'warm-door', plugins: [withoutFailures] },
   'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutRareParts] },
   'warm-sqlite': { entry: 'records/sqlite/record-store', plugins: [withoutThreads, withSqlite] },
   'warm-postgres': {

@@ -1,12 +1,11 @@
-import type { Leased } from './cache/api/node-api.js'
 import { nameRecord, readCacheIdentity } from './cache/cache-identity.js'
 import { addUse } from './cache/leases/add-use.js'
 import { type Caller, chooseHolder } from './cache/leases/choose-holder.js'
 import { identifyCaller } from './cache/leases/identify-caller.js'
 import { takeReadyCopy } from './cache/leases/take-ready-copy.js'
 import { requireOneOwner } from './cache/require-one-owner.js'
-import { reportPrepared } from './cli/output/report-prepared.js'
-import { createReporter } from './cli/output/reporter.js'
+import { type ReadyWords, readReadyWords } from './cli/arguments/ready-words.js'
+import { printReady } from './cli/output/print-ready.js'
 import type { Config, RecordLocation } from './config/config.js'
 import { findDoor } from './config/find-door.js'
 import { loadConfig } from './config/load-config.js'
@@ -34,7 +33,7 @@ export async function prepareIfReady(argv: readonly string[], version: string): 
 
 async function takeAndReport(argv: readonly string[], version: string): Promise<boolean> {
   if (process.env.DSC_LOG) return false // there would be nothing of it in the log
-  const values = readArguments(argv)
+  const values = readReadyWords(argv)
   if (values === undefined) return false
   const { name } = values
   const config = await loadConfig({
@@ -44,9 +43,8 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     homeDirectory: findHomeDirectory(),
     version,
   })
-  const doorPath = findDoor(config)
-  if (config.ignoredFile) return false // the whole program says so
-  if (doorPath !== undefined) return takeAtDoor(values, doorPath)
+  // The whole program says which file it ignores, and asks at the door if warm-door.ts has not.
+  if (config.ignoredFile || findDoor(config) !== undefined) return false
   const { datasets, record: location, node, cache } = config
   requireOneOwner(cache.root, location)
   becomeOwner(cache.root, { isForCommand: false })
@@ -75,7 +73,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     const ready = await takeReadyCopy({ record, node, nowMs }, { dataset, lease })
     if (ready.outcome !== 'ready') return false
     await addUse({ record, nowMs }, { copy: ready.copy, lease, waitedMs: 0 })
-    show(values, { ...ready, isStagedHere: false, lease })
+    printReady({ ...ready, isStagedHere: false, lease }, values)
     isDone = true
     return true
   } finally {
@@ -83,30 +81,14 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   }
 }
 
-/** The same, asked of the node's service. */
-async function takeAtDoor(values: Arguments, path: string): Promise<boolean> {
-  if (process.env.SLURM_JOB_USER) return false // a prolog's job has shares, which the whole program looks up
-  const caller = identifyAs(values, undefined)
-  const { takeReadyAtDoor } = await import('./agent/door/take-ready.js')
-  const taken = await takeReadyAtDoor(path, { name: values.name, lease: chooseHolder(caller, Date.now()) })
-  if (taken === undefined) return false
-  show(values, taken)
-  return true
-}
-
-function show({ isJson, isQuiet }: Arguments, leased: Leased): void {
-  const report = createReporter({ isJson, isQuiet, nowMs: Date.now })
-  reportPrepared(report, leased)
-}
-
 /** Finds the caller and their cache. Throws for an invalid duration. */
-function findAsker(values: Arguments, { root, policy }: Pick<Config['cache'], 'root' | 'policy'>) {
+function findAsker(values: ReadyWords, { root, policy }: Pick<Config['cache'], 'root' | 'policy'>) {
   const caller = identifyAs(values, policy.shares)
   const identity = readCacheIdentity(root)
   return { caller, cacheId: identity?.id, recordName: identity?.record, machine: readMachine() }
 }
 
-function identifyAs({ task, ttl }: Arguments, shares: Config['cache']['policy']['shares']): Caller {
+function identifyAs({ task, ttl }: ReadyWords, shares: Config['cache']['policy']['shares']): Caller {
   const ttlMs = ttl === undefined ? undefined : parseLeaseTime(ttl)
   return identifyCaller({ environment: process.env, task, shares, ttlMs })
 }
@@ -115,36 +97,6 @@ interface OpenedRecord {
   readonly record: RecordStore
   /** The process may end without closing it. */
   readonly mayStayOpen: boolean
-}
-
-/** The arguments that the short way understands. */
-interface Arguments {
-  name: string
-  isJson: boolean
-  isQuiet: boolean
-  task?: string
-  ttl?: string
-  config?: string
-}
-
-/** By hand: Node's `parseArgs` takes a millisecond. Undefined: it says something else, which the whole program reads. */
-function readArguments([verb, ...words]: readonly string[]): Arguments | undefined {
-  const read: Arguments = { name: '', isJson: false, isQuiet: false }
-  if (verb !== 'prepare') return undefined
-  for (let index = 0; index < words.length; index++) {
-    const word = words[index]!
-    const [, option, joined] = /^--(task|ttl|config)(?:=(.*))?$/s.exec(word) ?? []
-    if (option !== undefined) {
-      const value = joined ?? words[++index]
-      if (value === undefined || value === '' || (joined === undefined && value.startsWith('-')))
-        return undefined
-      read[option as 'task' | 'ttl' | 'config'] = value
-    } else if (word === '--json') read.isJson = true
-    else if (word === '--quiet' || word === '-q') read.isQuiet = true
-    else if (word.startsWith('-') || word === '' || read.name !== '') return undefined
-    else read.name = word
-  }
-  return read.name === '' ? undefined : read
 }
 
 /** The record if it is there, answers at once, and needs no migration. */

@@ -32,7 +32,9 @@ for (const { version, isTooOld } of [
   })
 }
 
-test('the README names the oldest Node that works', () => {
+test('the README and the package name the oldest Node that works', () => {
+  const { engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  assert.equal(engines.node, '>=22.14.0')
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
   assert.deepEqual(readme.match(/Node 22\.\d+/g), ['Node 22.14'])
 })

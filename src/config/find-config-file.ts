@@ -1,4 +1,4 @@
-import { lstatSync, type Stats, statSync } from 'node:fs'
+import { existsSync, lstatSync, type Stats, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
 import { findOtherWriters } from '../platform/other-writers.js'
@@ -57,7 +57,10 @@ function findAbove(options: FindOptions): FoundConfigFile {
   const { workingDirectory, homeDirectory } = options
   const user = options.user ?? { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
   let ignored: FoundConfigFile['ignored']
-  for (const folder of listParents(workingDirectory)) {
+  const folders = listParents(workingDirectory)
+  // Usually there is none: whose the folders are takes a millisecond to find out.
+  if (!folders.some((folder) => existsSync(join(folder, 'dsc.yaml')))) return { path: undefined }
+  for (const folder of folders) {
     const path = join(folder, 'dsc.yaml')
     const stranger = findStranger(folder, user)
     if (isFile(path)) {

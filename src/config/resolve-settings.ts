@@ -4,6 +4,7 @@ import type { Dataset } from '../model/dataset.js'
 import type { CachePolicy } from '../model/policy.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../model/stall-timeout.js'
 import type { Config, Origin, RecordLocation } from './config.js'
+import { chooseDoor, NODE_CONFIG_FILE, NODE_DOOR, placeDoor } from './find-door.js'
 import type { ParsedSettings } from './parse-settings.js'
 import { type PathBase, resolvePath, resolveRecord, resolveSource } from './resolve-path.js'
 import type { FileSettings } from './schema.js'
@@ -33,11 +34,6 @@ interface Surroundings extends ParsedSettings {
 }
 
 const DEFAULT_LISTEN = { host: '127.0.0.1', port: 7070 }
-/** The configuration of a node's service, which everybody may read. */
-export const NODE_CONFIG_FILE = '/etc/dsc/dsc.yaml'
-const NODE_DOOR = '/run/dsc/dsc.sock'
-/** For `agent.door` and `DSC_DOOR`: there is no door, or it is not used. */
-const NO_DOOR = 'none'
 /** A large model or two: enough to try something out, too little to fill a disk. */
 const DEFAULT_UNDECLARED_BYTES = 100 * 1024 ** 3
 /** Applies if the user sets no limit at all, so that a cache never fills a disk by default. */
@@ -100,7 +96,7 @@ export function resolveSettings(from: Surroundings): Config {
     cluster: { trustsNodes: settings.cluster?.trustNodes ?? false },
     csi: resolveCsi(settings),
     agent: resolveAgent(settings.agent, base, { filePath, ownUrl: from.environment.DSC_ADVERTISE }),
-    door: chooseDoor(from, base),
+    door: resolveDoor(from, base),
     stage: resolveStage(settings.stage, from.overrides.bandwidthBytesPerSecond),
     historyMs: settings.history ?? DEFAULT_HISTORY_MS,
     origins,
@@ -108,23 +104,12 @@ export function resolveSettings(from: Surroundings): Config {
 }
 
 /** Where commands find the door of this node's service; undefined: this configuration counts, and no service. */
-function chooseDoor(from: Surroundings, base: PathBase): Config['door'] {
-  const { environment, overrides, filePath, settings } = from
-  const named = environment.DSC_DOOR
-  if (named === NO_DOOR) return undefined
-  if (named) return { path: resolvePath(named, { ...base, folder: from.workingDirectory }), isNamed: true }
-  const isOwn =
-    (filePath !== undefined && filePath !== NODE_CONFIG_FILE) ||
-    (environment.DSC_RECORD ?? '') !== '' ||
-    (environment.DSC_CACHE_ROOT ?? '') !== '' ||
-    overrides.record !== undefined ||
-    overrides.cacheRoot !== undefined
-  const path = isOwn ? undefined : placeDoor(settings.agent?.door ?? NODE_DOOR, base)
+function resolveDoor(from: Surroundings, base: PathBase): Config['door'] {
+  const { record, cacheRoot } = from.overrides
+  const chosen = chooseDoor({ ...from, isOwn: record !== undefined || cacheRoot !== undefined })
+  if (chosen !== 'usual') return chosen
+  const path = placeDoor(from.settings.agent?.door ?? NODE_DOOR, base)
   return path === undefined ? undefined : { path, isNamed: false }
-}
-
-function placeDoor(door: string | undefined, base: PathBase): string | undefined {
-  return door === undefined || door === NO_DOOR ? undefined : resolvePath(door, base)
 }
 
 function resolveAgent(

@@ -28,17 +28,24 @@ export function runOften(rounds, words, options) {
   return Array.from({ length: rounds }, () => runTimed(words, options))
 }
 
-/** Runs each of the named commands in turn, so that whatever slows the machine slows all: wall ms by name. */
-export function timeInTurn(commands, { rounds, warmUps = 3 }) {
+/**
+ * Runs each of the named commands in turn, so that whatever slows the machine slows all: wall ms by name, or with
+ * `ofProcessors` those that it took of the processors, to which other programs add little.
+ */
+export function timeInTurn(commands, { rounds, warmUps = 3 }, { ofProcessors = false } = {}) {
   const times = new Map(Object.keys(commands).map((name) => [name, []]))
   for (let round = -warmUps; round < rounds; round++)
-    for (const [name, { words, cwd, before = () => {} }] of Object.entries(commands)) {
+    for (const [name, { words, cwd, env, before = () => {} }] of Object.entries(commands)) {
       before(cwd)
+      const timed = ofProcessors
+        ? ['bash', '-c', 'TIMEFORMAT="used=%3U %3S"; time "$@"', '-', ...words]
+        : words
       const startMs = performance.now()
-      const { status, stderr } = spawnSync(words[0], words.slice(1), { cwd, encoding: 'utf8' })
+      const { status, stderr } = spawnSync(timed[0], timed.slice(1), { cwd, env, encoding: 'utf8' })
       const ms = performance.now() - startMs
       if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`)
-      if (round >= 0) times.get(name).push(ms)
+      const [, user, system] = /used=(\S+) (\S+)/.exec(stderr) ?? []
+      if (round >= 0) times.get(name).push(ofProcessors ? 1000 * (Number(user) + Number(system)) : ms)
     }
   return times
 }

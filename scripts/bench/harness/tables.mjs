@@ -48,11 +48,11 @@ export function ratio(one, other) {
 }
 
 /** Median, range and multiple of the first one's, for each. */
-export function formatTimes(times, what = 'command') {
+export function formatTimes(times, what = 'command', unit = 'ms') {
   const [base] = [...times.values()].map(median)
   const rows = [...times].map(([name, ms]) => {
     const range = `${Math.min(...ms).toFixed(0)} to ${Math.max(...ms).toFixed(0)}`
     return [name, median(ms).toFixed(1), range, (median(ms) / base).toFixed(2)]
   })
-  return table([what, 'median, ms', 'fastest to slowest, ms', '× `node -e 0`'], rows)
+  return table([what, `median, ${unit}`, `fastest to slowest, ${unit}`, '× `node -e 0`'], rows)
 }

@@ -31,7 +31,8 @@ export function chooseHolder(caller: Caller, nowMs: number): LeaseRequest & Pick
   return { ...chooseLease(caller, nowMs), parties: caller.parties }
 }
 
-function chooseLease(caller: Caller, nowMs: number): LeaseRequest {
+/** The same without the parties that the call works for. */
+export function chooseLease(caller: Caller, nowMs: number): LeaseRequest {
   const untilTtlMs = nowMs + caller.ttlMs
   if (caller.task !== undefined) return lease(caller.task, { kind: 'ttl' }, untilTtlMs)
   if (caller.slurmJobId) {

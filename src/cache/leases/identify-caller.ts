@@ -29,7 +29,10 @@ export function identifyCaller(options: {
     slurmJobId: environment.SLURM_JOB_ID || undefined,
     podUid: findOwnPod(environment),
     user: findUserName(environment),
-    parties: findParties({ environment, shares: options.shares }),
+    // At the door nobody asks for them: the kernel tells the service.
+    get parties() {
+      return findParties({ environment, shares: options.shares })
+    },
     findProcess: () => {
       const pid = options.isOwnProcess ? process.pid : chooseCaller(process.pid, PROCESS_TREE)
       return pid === undefined ? undefined : identifyProcess(pid)

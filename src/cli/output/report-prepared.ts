@@ -4,13 +4,8 @@ import { describePrepared, describePreparedCopy } from '../../cache/prepare/desc
 import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
 import type { PreparedSeveralAnswer } from '../../cache/prepare/prepared-answer.js'
 import { formatCount, groupDigits } from '../../model/format-count.js'
+import { describeEnd } from './print-ready.js'
 import type { Reporter } from './reporter.js'
-
-/** Reports one prepared dataset, as `notePrepared` and `reportPaths` do. */
-export function reportPrepared(report: Reporter, leased: Leased): void {
-  notePrepared(report, leased)
-  reportPaths(report, [leased], { showsHubCache: false })
-}
 
 /**
  * Reports the path of each dataset on stdout (or its folder for HF_HUB_CACHE), in the order in which they were named, or
@@ -55,7 +50,6 @@ export function notePrepared(report: Reporter, { copy, downloaded, lease }: Leas
   for (const [node, problem] of Object.entries(downloaded?.origins?.failed ?? {})) {
     report.note(`${copy.dataset}: node ${node} failed: ${problem}; dsc doctor asks every agent`)
   }
-  if (lease.holder.kind === 'process') {
-    report.note(`${copy.dataset}: leased until process ${lease.holder.pid} exits`)
-  }
+  const end = describeEnd({ copy, lease })
+  if (end !== undefined) report.note(end)
 }
