@@ -64,6 +64,8 @@ test('what dsc memory and dsc params print with --json is what the schema says',
     await outputs.run(world, 'memory plan', words)
   }
   await outputs.run(world, 'memory explain', ['memory', 'explain', 'plan.json', '--profile', profile])
+  const recipes = ['memory', 'explain', '--recipes', '--profile', profile]
+  await outputs.run(world, 'memory explain --recipes', [...recipes, '--budget', '60%'])
   await outputs.run(world, 'memory simulate', ['memory', 'simulate', 'plan.json', '--profile', profile])
   await writeRun(world.directory)
   await outputs.run(world, 'memory verify', ['memory', 'verify', 'run.json', '--plan', 'plan.json'])

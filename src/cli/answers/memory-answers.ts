@@ -82,6 +82,21 @@ export const MEMORY_ANSWERS = {
       }),
     }),
   }),
+  'memory explain --recipes': answer({
+    budgetBytes: byteCount,
+    recipes: list(
+      z.strictObject({
+        recipe: z.enum(['keep', 'checkpoint', 'checkpointOffload', 'saveOnCpu', 'torchtune', 'trl', 'dsc']),
+        peakBytes: byteCount,
+        peakAt: z.string(),
+        stepMs: milliseconds,
+        movedBytes: byteCount,
+        recomputed: count,
+        why: z.string().optional(),
+      }),
+    ),
+    best: z.string().optional(),
+  }),
   'memory explain': answer({
     totals: z.strictObject(saved),
     modules: list(z.strictObject({ name: z.string(), ...saved })),
@@ -128,6 +143,7 @@ export type MemoryProfileAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory profil
 export type MemoryWaysAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory ways']>
 export type MemoryPlanAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory plan']>
 export type MemoryExplainAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory explain']>
+export type MemoryRecipesAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory explain --recipes']>
 export type MemorySimulateAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory simulate']>
 export type MemoryVerifyAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory verify']>
 export type ParamsServeAnswer = z.infer<(typeof MEMORY_ANSWERS)['params serve']>

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { formatBytes } from '../../memory/budget.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { type Budget, formatBytes, parseBudget } from '../../memory/budget.js'
 import { type BudgetPoint, traceBudgets } from '../../memory/explain/budget-curve.js'
 import { drawCurve } from '../../memory/explain/draw-curve.js'
 import { drawPlan, type Explanation, explainPlan } from '../../memory/explain/explain-plan.js'
@@ -11,28 +12,44 @@ import { readProfile } from '../../memory/profile-file.js'
 import type { MemoryExplainAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile } from '../output/require-own-file.js'
+import { explainRecipes } from './memory-recipes.js'
 
 interface ExplainOptions {
   readonly profile: string
   readonly all: boolean
+  readonly recipes: boolean
+  readonly budget?: Budget
   readonly svg?: string
   readonly curve?: string
 }
 
 /** `dsc memory explain`: a plan's totals by module, and for every tensor why it moves or stays. */
-export function memoryExplainCommand({ report }: CliContext): Command {
+export function memoryExplainCommand(context: CliContext): Command {
+  const { report } = context
   return new Command('explain')
     .description('show for every tensor why it moves or stays')
-    .argument('<plan>', 'a plan by `dsc memory plan`')
+    .argument('[plan]', 'a plan by `dsc memory plan`; none with --recipes')
     .requiredOption('--profile <file>', 'the profile of the plan')
     .option('--all', 'list small tensors, too', false)
+    .option('--recipes', 'predict peak and step of public recipes instead', false)
+    .option(
+      '--budget <size>',
+      'with --recipes: memory to fit (default: that of the device)',
+      (text: string) => parseBudget(text),
+    )
     .option('--svg <file>', 'draw memory over the step')
     .option('--curve <file>', 'draw the predicted step under other budgets')
     .addHelpText(
       'after',
-      '\nExamples:\n  dsc memory explain gpt.plan.json --profile gpt.profile.json\n  dsc memory explain gpt.plan.json --profile gpt.profile.json --curve budgets.svg',
+      '\nExamples:\n  dsc memory explain gpt.plan.json --profile gpt.profile.json\n  dsc memory explain --recipes --profile gpt.profile.json --budget 24GiB\n  dsc memory explain gpt.plan.json --profile gpt.profile.json --curve budgets.svg',
     )
-    .action(async (path: string, options: ExplainOptions) => {
+    .action(async (path: string | undefined, options: ExplainOptions) => {
+      if (options.recipes) return explainRecipes(context, options)
+      if (!path) {
+        throw new DscError('USAGE', 'nothing to explain: no plan and no --recipes', {
+          hint: `dsc memory explain --recipes --profile ${options.profile}`,
+        })
+      }
       await requireOwnFile(options.curve, '<svg')
       const { profile, hash } = await readProfile(options.profile)
       const plan = await readPlan(path, hash)

@@ -219,3 +219,19 @@ test('a command to profile that is not there is refused by name, with what to lo
   assert.equal(status, 127)
   assert.equal(stderr, 'dsc: cannot run nosuchcommand: no such command\n  try: check the word after --\n')
 })
+
+test('explain --recipes names the best under a budget, and recipes that would do nothing', () => {
+  const { status, stdout, stderr } = dsc('explain', '--recipes', '--profile', PROFILE, '--budget', '80%')
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /keep everything .* over the budget/)
+  assert.match(
+    stdout,
+    /checkpoint\(\) around blocks: 0 bytes moved, 0 bytes freed: no part of the model can run again/,
+  )
+  assert.match(stdout, /best: dsc memory plan --recompute/)
+  assert.match(dsc('explain', '--recipes', '--profile', PROFILE).stdout, /best: train as it is/)
+  assert.match(dsc('explain', '--recipes', '--profile', PROFILE, '--budget', '1%').stdout, /best: none fits/)
+  const neither = dsc('explain', '--profile', PROFILE)
+  assert.equal(neither.status, 2)
+  assert.match(neither.stderr, /try: dsc memory explain --recipes --profile/)
+})

@@ -1,8 +1,7 @@
 import type { Block } from '../step/find-blocks.js'
-import { findLifetimes, type Lifetime, sumLiveBytes } from '../step/lifetimes.js'
+import type { Lifetime } from '../step/lifetimes.js'
 import type { MemoryProfile } from '../step/profile.js'
-import type { ProfiledStep } from '../step/profiled-step.js'
-import { layOutTimeline } from '../step/timeline.js'
+import { findPeakBytes, type ProfiledStep } from '../step/profiled-step.js'
 import { layOutArena } from './arena.js'
 import type { Candidate, Keep } from './candidates.js'
 import { findLeastStallUs } from './least-stall.js'
@@ -92,13 +91,6 @@ function predict(problem: PlanProblem, simulation: Simulation, hostBytes: number
     hostBytes,
     movedBytes: simulation.movedBytes,
   }
-}
-
-/** The peak of a step as it was profiled. */
-function findPeakBytes(profile: MemoryProfile): number {
-  const timeline = layOutTimeline(profile)
-  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
-  return Math.max(...sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes))
 }
 
 function describeRecomputation({ name, recorded }: Block): PlannedRecomputation {

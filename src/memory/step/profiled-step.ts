@@ -1,4 +1,4 @@
-import { findLifetimes, type Lifetime, type ReuseOption } from './lifetimes.js'
+import { findLifetimes, type Lifetime, type ReuseOption, sumLiveBytes } from './lifetimes.js'
 import type { MemoryProfile } from './profile.js'
 import { layOutTimeline, type Timeline } from './timeline.js'
 
@@ -25,4 +25,11 @@ export function layOutStep(profile: MemoryProfile, options: ReuseOption): Profil
     step.diesAt[lifetime.to]!.push(lifetime)
   }
   return step
+}
+
+/** The peak of a step as it was profiled. */
+export function findPeakBytes(profile: MemoryProfile): number {
+  const timeline = layOutTimeline(profile)
+  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
+  return Math.max(...sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes))
 }
