@@ -36,6 +36,11 @@ export function isRefused(error: unknown): boolean {
 export function describeRefusal(error: unknown, path: string): unknown {
   if (!isRefused(error)) return error
   const { code } = error as NodeJS.ErrnoException
+  if (code === 'EROFS')
+    return new DscError('CACHE_ROOT_INVALID', `${path}: the file system is read-only (${code})`, {
+      cause: error,
+      hint: 'mount it writable, or set cache.root to a folder on another disk',
+    })
   return new DscError('CACHE_ROOT_INVALID', `${path}: this user may not change what is there (${code})`, {
     cause: error,
     hint: 'ask the service of the node at its door (dsc agent), or set cache.root to a folder of your own',
