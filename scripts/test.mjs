@@ -9,6 +9,7 @@ const SUITES = {
   unit: { files: ['dist/!(e2e)/**/*.test.js'], atOnce: 2 },
   e2e: { files: ['dist/e2e/!(cluster-)*.test.js'], atOnce: 2 },
   operators: { files: ['dist/e2e/operators/*.test.js'], atOnce: 2 },
+  'file-systems': { files: ['dist/e2e/file-systems/*.test.js'], atOnce: 1 },
   web: { files: ['dist/e2e/web/*.test.js'], atOnce: 1 },
   cluster: { files: ['dist/e2e/cluster-*.test.js'], atOnce: 1 },
   model: {

@@ -87,16 +87,18 @@ export function mountReflinks(
   return mountImage(context, LEAST_XFS_BYTES, [command, '-q'])
 }
 
-async function mountImage(
+/** Makes a file system in a file and mounts it until the test ends. */
+export async function mountImage(
   context: Pick<TestContext, 'after'>,
   sizeBytes: number,
-  [command, ...options]: readonly string[],
+  [command, ...words]: readonly string[],
+  options = 'rw',
 ): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'dsc-disk-'))
   const image = `${path}.image`
   execFileSync('truncate', ['-s', String(sizeBytes), image])
-  execFileSync(command!, [...options, image])
-  execFileSync('mount', ['-o', 'loop', image, path])
+  execFileSync(command!, [...words, image])
+  execFileSync('mount', ['-o', `loop,${options}`, image, path])
   context.after(async () => {
     await promisify(execFile)('umount', ['--lazy', path])
     await rmdir(path)
