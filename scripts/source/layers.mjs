@@ -170,7 +170,7 @@ export const PURE = [
   /^agent\/gateway\/s3-request\.ts$/,
   /^manifest\/key-to-path\.ts$/,
   /^proof\/object-facts\.ts$/,
-  /^cache\/.*\/(compose-status|update-status|explain-copy|explain-dataset|explain-refusal|find-layouts|find-dead-leases|choose-caller|choose-holder|facts-of-row|list-holdings|list-waits|node-usage|throughput|trace-day|transfer-rates)\.ts$/,
+  /^cache\/.*\/(compose-status|update-status|explain-copy|explain-dataset|explain-refusal|find-layouts|find-dead-leases|choose-caller|choose-holder|facts-of-row|list-holdings|list-troubles|list-waits|node-usage|throughput|trace-day|trace-uses|transfer-rates)\.ts$/,
 ]
 
 /** Named like what decides, but they carry out what was planned with them. */

@@ -11,6 +11,8 @@ const KEPT_MS = 60_000
 const MAX_KEPT = 8
 /** Maximum number of rows of each list in an answer. */
 const MAX_ROWS = 100
+/** The shortest wait that is listed, in ms: below, it reads as 0 s. */
+const NOTABLE_MS = 1000
 
 interface KeptReport {
   readonly atMs: number
@@ -37,7 +39,7 @@ export class PageReports {
     return {
       ...rest,
       datasets: datasets.slice(0, MAX_ROWS),
-      waits: waits.slice(0, MAX_ROWS),
+      waits: waits.filter(({ waitedMs }) => waitedMs >= NOTABLE_MS).slice(0, MAX_ROWS),
       refusals: refusals.slice(0, MAX_ROWS),
       unused: unused.slice(0, MAX_ROWS),
       totals: { datasets: datasets.length, refusals: refusals.length, unused: unused.length },

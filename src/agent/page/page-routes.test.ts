@@ -57,7 +57,17 @@ test('the files of the page may be had by anybody, what they show only with the 
   const { ask } = await servePage(context, TOKEN)
   for (const path of ['/', '/page/page.js', '/page/page.css'])
     assert.equal((await ask(path)).status, 200, path)
-  const paths = ['nodes', 'matrix', 'transfers', 'waits', 'copies', 'leases', 'history', 'why?dataset=a']
+  const paths = [
+    'nodes',
+    'matrix',
+    'transfers',
+    'day',
+    'names',
+    'copies',
+    'leases',
+    'history',
+    'why?dataset=a',
+  ]
   const good = { authorization: `Bearer ${signLink(TOKEN, Date.now() + 60_000)}` }
   for (const path of paths.map((name) => `/v1/page/${name}`)) {
     assert.equal((await ask(path)).status, 401, path)
@@ -113,7 +123,7 @@ test('nothing but its own files may run in the page, and no path leads out of th
   assert.equal((await ask('/', { 'if-none-match': etag })).status, 304)
 })
 
-test('the page with everything it loads is smaller than 150 KB', async (context) => {
+test('the page with everything it loads is smaller than 150 KB, and its library than 55 KB', async (context) => {
   const { ask } = await servePage(context, undefined)
   const seen = new Map<string, number>()
   const load = async (path: string) => {
@@ -126,7 +136,14 @@ test('the page with everything it loads is smaller than 150 KB', async (context)
   }
   await load('/')
   assert.ok(seen.size > 8, `${seen.size} files`)
-  assert.ok(seen.values().reduce((sum, bytes) => sum + bytes, 0) < 150_000)
+  const library = seen.get('/page/uplot.js') ?? 0
+  assert.ok(library > 30_000 && library < 55_000, `${library} bytes of uPlot`)
+  assert.ok(seen.values().reduce((sum, bytes) => sum + bytes, 0) - library < 150_000)
+})
+
+test('the library of the page comes with its licence', async (context) => {
+  const { ask } = await servePage(context, undefined)
+  assert.match((await ask('/page/uplot.js')).body, /^\/\*! uPlot\nThe MIT License[\s\S]*Leon Sorokin/)
 })
 
 test('only the rows that are asked for are given, sorted and filtered', async (context) => {
@@ -163,6 +180,32 @@ test('only the rows that are asked for are given, sorted and filtered', async (c
   for (const path of wrong) assert.equal((await ask(`/v1/page/${path}`)).status, 400, path)
 })
 
+test('the day has curves of equal steps, each node, the most used datasets, and who holds the space', async (context) => {
+  const { ask, page } = await servePage(context, undefined)
+  await page.status()
+  const { body } = await ask('/v1/page/day')
+  const curves = ['spaceBytes', 'receivedBytesPerSecond', 'peerBytesPerSecond', 'uses', 'hits', 'waiting']
+  for (const curve of curves) assert.equal(body[curve].length, 288, curve)
+  assert.equal(body.stepMs * 288, 86_400_000)
+  const names = ['gpu-01', 'gpu-02', 'gpu-03', 'gpu-04', 'gpu-05']
+  assert.deepEqual([body.totalNodes, body.nodes.map(({ node }: { node: string }) => node)], [5, names])
+  const [first] = body.nodes
+  assert.deepEqual([first.refusals.length, first.refusals.at(-1), body.nodes[1].refusals.at(-1)], [48, 1, 0])
+  assert.ok(body.waiting.at(-1) >= 1, 'two jobs wait for the download')
+  assert.deepEqual(
+    body.holders.map(({ party }: { party: string | null }) => party),
+    [null],
+  )
+  assert.ok(body.holders[0].bytes > body.holders[0].usedBytes && body.holders[0].usedBytes > 0)
+})
+
+test('names complete what is being typed', async (context) => {
+  const { ask } = await servePage(context, undefined)
+  const { body } = await ask('/v1/page/names?filter=99')
+  assert.deepEqual([body.datasets, body.nodes], [['dataset-0099'], []])
+  assert.equal((await ask('/v1/page/names?filter=gpu')).body.nodes.length, 5)
+})
+
 test('a viewer hears of changes, and the end of the agent ends the stream', async (context) => {
   const { url, page } = await servePage(context, undefined)
   const answer = await fetch(`${url}/v1/page/live`)
@@ -174,6 +217,11 @@ test('a viewer hears of changes, and the end of the agent ends the stream', asyn
   assert.deepEqual(
     [told.node, told.nodes, told.copies, told.transfers, told.problem],
     ['gpu-01', 5, 101, 1, null],
+  )
+  const [trouble] = told.troubles
+  assert.deepEqual(
+    [told.totalTroubles, trouble.kind, trouble.command],
+    [1, 'refused', 'dsc why laion-huge --node gpu-01'],
   )
   page.close()
   while (!(await reader.read()).done);

@@ -7,15 +7,16 @@ import { DscError } from '../../failure/dsc-error.js'
 import { isLoopback } from '../../model/host-port.js'
 import type { Route, RouteCall } from '../server/agent-server.js'
 import { isOwnName } from '../server/own-name.js'
+import { PageDay } from './page-day.js'
 import { PAGE_DATA_HEADERS, PAGE_PATH, sendPageFile } from './page-files.js'
 import { PageReports } from './page-report.js'
 import {
   parseCount,
   parseWindow,
   windowMatrix,
+  windowNames,
   windowNodes,
   windowTransfers,
-  windowWaits,
 } from './page-windows.js'
 import type { StatusPage } from './status-page.js'
 
@@ -38,6 +39,7 @@ export function pageRoutes(
   access: PageAccess,
 ): readonly Route[] {
   const reports = new PageReports({ record, nowMs })
+  const day = new PageDay({ record, nowMs })
   const data = (name: string, find: (query: URLSearchParams) => Promise<object>): Route => ({
     name: `page-${name}`,
     methods: READ,
@@ -71,7 +73,8 @@ export function pageRoutes(
     },
     data('nodes', async (query) => windowNodes(await page.status(), parseWindow(query))),
     data('transfers', async (query) => windowTransfers(await page.status(), parseWindow(query))),
-    data('waits', async (query) => windowWaits(await page.status(), parseWindow(query))),
+    data('names', async (query) => windowNames(await page.status(), parseWindow(query))),
+    data('day', async () => day.describe(await page.status())),
     data('matrix', async (query) =>
       windowMatrix(await page.status(), { rows: parseWindow(query), columns: parseWindow(query, 'node-') }),
     ),

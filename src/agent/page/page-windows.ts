@@ -1,5 +1,5 @@
 import { asNodeStatus, type ClusterNode, type ClusterStatus } from '../../cache/status/cluster-status.js'
-import { describeNode, describeTransfer, describeWait } from '../../cache/status/describe-status.js'
+import { describeNode, describeTransfer } from '../../cache/status/describe-status.js'
 import { estimateLeftMs, findRate } from '../../cache/status/transfer-rates.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { compareText } from '../../model/compare-text.js'
@@ -20,6 +20,8 @@ interface Window {
 /** Maximum number of rows in an answer, and of columns in a matrix. */
 const MAX_ROWS = 200
 const MAX_FILTER = 200
+/** Maximum number of troubles that are told one by one. */
+const MAX_TROUBLES = 20
 
 /** Reads `from`, `count`, `sort` (with a leading `-`: descending) and `filter`. Throws USAGE for an invalid value. */
 export function parseWindow(query: URLSearchParams, prefix = ''): Window {
@@ -78,6 +80,14 @@ export function summarize(status: ClusterStatus) {
     leases,
     transfers: status.transfers.length,
     waits: status.waits.length,
+    waitingSince: status.waits[0] ? new Date(status.waits[0].sinceMs).toISOString() : null,
+    troubles: status.troubles.slice(0, MAX_TROUBLES).map(({ sinceMs, ...trouble }) => ({
+      ...trouble,
+      since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+    })),
+    totalTroubles: status.troubles.length,
+    idleBytes: sum(({ usage }) => usage.evictableBytes),
+    allowedBytes: sum(({ usage, entry }) => usage.diskBytes.allowed ?? entry.disk.capacityBytes),
     oursBytes: sum(({ usage }) => usage.onDisk.oursBytes),
     othersBytes: sum(({ usage }) => usage.onDisk.othersBytes),
     freeBytes: sum(({ usage }) => usage.onDisk.freeBytes),
@@ -218,11 +228,14 @@ export function windowTransfers(status: ClusterStatus, window: Window) {
   }
 }
 
-/** Waiting tasks and their reasons, as in `dsc status --json`. */
-export function windowWaits(status: ClusterStatus, window: Window) {
-  const found = status.waits.filter(({ task, dataset, node }) => hasWords(window, [task, dataset, node]))
-  const { total, shown } = cut(found, window)
-  return { total, rows: shown.map(describeWait) }
+/** Names of datasets and nodes that contain the words, for fields that complete them. */
+export function windowNames(status: ClusterStatus, window: Window) {
+  const match = (names: readonly string[]) =>
+    names
+      .filter((name) => hasWords(window, [name]))
+      .toSorted(compareText)
+      .slice(0, window.count)
+  return { datasets: match(status.datasets), nodes: match(status.nodes.map(({ entry }) => entry.node)) }
 }
 
 function hasWords({ words }: Window, texts: readonly string[]): boolean {

@@ -1,3 +1,4 @@
+import { countOrigins } from '../../model/origins-noted.js'
 import type { RecordEvent } from '../../model/record-event.js'
 
 /** A task that waited for a dataset. */
@@ -37,12 +38,6 @@ export interface Refusal {
   readonly lastAtMs: number
   readonly lastReason: string
   count: number
-}
-
-/** The form in which a staging notes where its bytes came from. */
-interface OriginsNoted {
-  readonly storeBytes: number
-  readonly peerBytes: Readonly<Record<string, number>>
 }
 
 /** Number of longest waits listed one by one. */
@@ -85,14 +80,12 @@ export class HistoryTally {
   }
 
   #addStaging({ detail, dataset, node }: RecordEvent): void {
-    const origins = detail.origins as OriginsNoted | undefined
+    const { storeBytes, peerBytes } = countOrigins(detail)
     const tally = this.#of(dataset)
-    const store = Number(origins?.storeBytes ?? detail.fetchedBytes ?? 0)
-    const peers = Object.values(origins?.peerBytes ?? {}).reduce((sum, bytes) => sum + bytes, 0)
-    tally.storeBytes += store
-    tally.peerBytes += peers
+    tally.storeBytes += storeBytes
+    tally.peerBytes += peerBytes
     const place = JSON.stringify([dataset, node])
-    this.#stagedLater.set(place, [...(this.#stagedLater.get(place) ?? []), { bytes: store + peers }])
+    this.#stagedLater.set(place, [...(this.#stagedLater.get(place) ?? []), { bytes: storeBytes + peerBytes }])
   }
 
   #addEviction({ dataset, node }: RecordEvent): void {

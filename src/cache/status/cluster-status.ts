@@ -1,8 +1,8 @@
 import type { CopyUse } from '../../model/copy.js'
 import { isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
-import type { RecordEvent } from '../../model/record-event.js'
-import { sumUpCopies } from '../../policy/copy-sums.js'
+import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
+import { type CopySum, sumUpCopies } from '../../policy/copy-sums.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { addReaders } from './add-readers.js'
 import {
@@ -13,10 +13,12 @@ import {
   type TransferStatus,
 } from './compose-status.js'
 import { HeldCells, NameTable } from './held-cells.js'
+import { listTroubles, type Trouble } from './list-troubles.js'
 import { listWaits, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
 import type { StatusReader } from './status-reader.js'
 import { NO_THROUGHPUT, noteThroughput, type Throughput } from './throughput.js'
+import { type DayCopy, shortenCopies } from './trace-day.js'
 
 /** A cluster in a few bytes per copy, for pages and reports that read it repeatedly. */
 export interface ClusterStatus {
@@ -29,13 +31,24 @@ export interface ClusterStatus {
   readonly transfers: readonly TransferStatus[]
   readonly waits: readonly WaitStatus[]
   readonly throughput: Throughput
+  /** See `listTroubles`. */
+  readonly troubles: readonly Trouble[]
 }
 
 /** A node and its copies. */
 export interface ClusterNode {
   readonly entry: NodeEntry
   /** Undefined until its copies have been read. */
-  readonly read: { readonly usage: NodeUsage; readonly cells: HeldCells; readonly atMs: number } | undefined
+  readonly read: ReadNode | undefined
+}
+
+interface ReadNode {
+  readonly usage: NodeUsage
+  readonly cells: HeldCells
+  readonly sums: readonly CopySum[]
+  /** Its ready copies, shortened. */
+  readonly dayCopies: readonly DayCopy[]
+  readonly atMs: number
 }
 
 /** How long one reading may spend on nodes, in ms; the rest wait for the next reading. */
@@ -44,6 +57,7 @@ const BUDGET_MS = 150
 const NEXT_NODES_MS = 2000
 /** Number of copies up to which leases are read by copy; above it they are read by node. */
 const MAX_COPY_QUERIES = 50
+const FINDINGS: readonly RecordEventKind[] = ['damaged', 'repaired']
 
 /** The record and the clock for reading the cluster. */
 interface ClusterReading {
@@ -65,11 +79,13 @@ interface ClusterReading {
 export class ClusterReader implements StatusReader<ClusterStatus> {
   readonly #reading: ClusterReading
   readonly #names = new NameTable()
-  readonly #read = new Map<string, NonNullable<ClusterNode['read']>>()
+  readonly #read = new Map<string, ReadNode>()
   #throughput = NO_THROUGHPUT
   #lastSequence = -1
   #moving = new Set<string>()
   #isRoundOver = false
+  /** Findings of damage and repairs, newest first. */
+  #findings: readonly RecordEvent[] | undefined
 
   constructor(reading: ClusterReading) {
     this.#reading = reading
@@ -84,14 +100,18 @@ export class ClusterReader implements StatusReader<ClusterStatus> {
     await this.#readNodes(entries, this.#findChanged(events, moving))
     const transfers = await this.#describeTransfers(moving)
     this.#throughput = noteThroughput(this.#throughput, { takenAtMs, transfers })
+    const nodes = seeStagers(entries, transfers).map((entry) => ({ entry, read: this.#read.get(entry.node) }))
+    const waits = listWaits({ takenAtMs, transfers, events })
+    const found = await this.#findDamage()
     return {
       takenAtMs,
       recordLocation: record.location,
-      nodes: seeStagers(entries, transfers).map((entry) => ({ entry, read: this.#read.get(entry.node) })),
+      nodes,
       datasets: this.#names.names,
       transfers,
-      waits: listWaits({ takenAtMs, transfers, events }),
+      waits,
       throughput: this.#throughput,
+      troubles: listTroubles({ takenAtMs, waits, nodes: nodes.map(asNodeStatus), ...found }),
     }
   }
 
@@ -108,6 +128,8 @@ export class ClusterReader implements StatusReader<ClusterStatus> {
     const since = this.#lastSequence
     this.#lastSequence = events[0]?.sequence ?? since
     const recent = events.filter(({ sequence }) => sequence > since)
+    if (since < 0 || recent.length >= STATUS_EVENTS || recent.some(({ kind }) => FINDINGS.includes(kind)))
+      this.#findings = undefined
     const before = this.#moving
     this.#moving = new Set(moving.map(({ node, copyId, state }) => `${node} ${state} ${copyId}`))
     const turned = [...this.#moving, ...before]
@@ -115,6 +137,17 @@ export class ClusterReader implements StatusReader<ClusterStatus> {
       .map((key) => key.slice(0, key.indexOf(' '))) // node names contain no spaces
     if (since >= 0 && recent.length >= STATUS_EVENTS) return 'all'
     return new Set([...recent.map(({ node }) => node), ...turned])
+  }
+
+  /** The latest findings of damage, and those of their copies that are still there. */
+  async #findDamage() {
+    const { record, nowMs } = this.#reading
+    this.#findings ??= await record.listEvents({ kinds: FINDINGS, limit: STATUS_EVENTS })
+    const damaged = this.#findings.filter(({ kind }) => kind === 'damaged')
+    const copyIds = new Set(damaged.flatMap(({ copyId }) => copyId ?? []))
+    const copies: CopyUse[] = []
+    for (const copyId of copyIds) copies.push(...(await record.listCopies({ copyId }, nowMs())))
+    return { events: this.#findings, copies }
   }
 
   async #readNodes(entries: readonly NodeEntry[], changed: ReadonlySet<string> | 'all'): Promise<void> {
@@ -129,8 +162,14 @@ export class ClusterReader implements StatusReader<ClusterStatus> {
     for (const { node, policy, disk } of order) {
       if (performance.now() > endMs) break
       const copies = await record.listCopies({ node }, nowMs())
-      const usage = measureNodeUsage(policy, disk, sumUpCopies(copies))
-      this.#read.set(node, { usage, cells: new HeldCells(copies, this.#names), atMs: nowMs() })
+      const sums = sumUpCopies(copies)
+      this.#read.set(node, {
+        usage: measureNodeUsage(policy, disk, sums),
+        cells: new HeldCells(copies, this.#names),
+        sums,
+        dayCopies: shortenCopies(copies, nowMs()),
+        atMs: nowMs(),
+      })
     }
     this.#isRoundOver = entries.every(({ node }) => (this.#read.get(node)?.atMs ?? -1) >= beganMs)
   }

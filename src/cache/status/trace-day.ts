@@ -1,4 +1,5 @@
 import type { CopyUse } from '../../model/copy.js'
+import { countOrigins } from '../../model/origins-noted.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import type { TransferStatus } from './compose-status.js'
 
@@ -8,6 +9,8 @@ export interface DayHistory {
   readonly spanMs: number
   /** Mean bytes per second that nodes received in each step. */
   readonly receivedBytesPerSecond: readonly number[]
+  /** The part of it that came from other nodes. */
+  readonly peerBytesPerSecond: readonly number[]
   /** Bytes on disk of ready copies at the end of each step. */
   readonly spaceBytes: readonly number[]
 }
@@ -19,8 +22,26 @@ export const DAY_EVENTS: readonly RecordEventKind[] = ['staging-started', 'stage
 export const MAX_DAY_EVENTS = 20_000
 /** 24 hours, in ms. */
 export const DAY_MS = 86_400_000
-const STEPS = 288
-const STEP_MS = DAY_MS / STEPS
+export const DAY_STEPS = 288
+const STEP_MS = DAY_MS / DAY_STEPS
+
+/** The part of a copy that a day reads. */
+export type DayCopy = Pick<CopyUse, 'copyId' | 'state' | 'chargedBytes' | 'readyAtMs' | 'createdAtMs'>
+
+/**
+ * The same space in fewer copies: those that became ready in the day before `nowMs`, and one that stands for all older
+ * ones.
+ */
+export function shortenCopies(copies: readonly DayCopy[], nowMs: number): readonly DayCopy[] {
+  const ready = copies.filter(({ state }) => state === 'ready')
+  const isRecent = ({ readyAtMs, createdAtMs }: DayCopy) => (readyAtMs ?? createdAtMs) > nowMs - DAY_MS
+  const oldBytes = ready.reduce((sum, copy) => sum + (isRecent(copy) ? 0 : copy.chargedBytes), 0)
+  const old: DayCopy = { copyId: '', state: 'ready', chargedBytes: oldBytes, readyAtMs: 0, createdAtMs: 0 }
+  const recent = ready.filter(isRecent).map(({ copyId, state, chargedBytes, readyAtMs, createdAtMs }) => {
+    return { copyId, state, chargedBytes, readyAtMs, createdAtMs }
+  })
+  return oldBytes > 0 ? [old, ...recent] : recent
+}
 
 /**
  * Reconstructs the day before `nowMs` from the record's events of the kinds `DAY_EVENTS` in it, in any order. A download
@@ -30,21 +51,24 @@ const STEP_MS = DAY_MS / STEPS
  */
 export function traceDay(
   events: readonly RecordEvent[],
-  present: { readonly copies: readonly CopyUse[]; readonly transfers: readonly TransferStatus[] },
+  present: { readonly copies: readonly DayCopy[]; readonly transfers: readonly TransferStatus[] },
   nowMs: number,
 ): DayHistory {
   const fromMs = nowMs - DAY_MS
-  const received = new Array<number>(STEPS).fill(0)
-  const changes = new Array<number>(STEPS + 1).fill(0)
-  const stepOf = (atMs: number) => Math.min(STEPS - 1, Math.max(0, Math.floor((atMs - fromMs) / STEP_MS)))
-  const receive = (bytes: number, sinceMs: number, untilMs: number) => {
+  const received = new Array<number>(DAY_STEPS).fill(0)
+  const fromPeers = new Array<number>(DAY_STEPS).fill(0)
+  const changes = new Array<number>(DAY_STEPS + 1).fill(0)
+  const stepOf = (atMs: number) => Math.min(DAY_STEPS - 1, Math.max(0, Math.floor((atMs - fromMs) / STEP_MS)))
+  const receive = (peerShare: number, bytes: number, sinceMs: number, untilMs: number) => {
     const [first, last] = [stepOf(sinceMs), stepOf(untilMs)]
     const lastingMs = Math.max(1, untilMs - sinceMs)
     for (let step = first; step <= last; step += 1) {
       const beginMs = Math.max(sinceMs, fromMs + step * STEP_MS)
       const endMs = Math.min(untilMs, fromMs + (step + 1) * STEP_MS)
       const share = first === last ? 1 : Math.max(0, endMs - beginMs) / lastingMs
-      received[step]! += (bytes * share * 1000) / STEP_MS
+      const rate = (bytes * share * 1000) / STEP_MS
+      received[step]! += rate
+      fromPeers[step]! += rate * peerShare
     }
   }
   const keep = (bytes: number, sinceMs: number, untilMs = Number.POSITIVE_INFINITY) => {
@@ -62,11 +86,14 @@ export function traceDay(
     if (stagedAtMs.has(copyId) && !startedAtMs.has(copyId)) startedAtMs.set(copyId, createdAtMs)
   for (const { kind, copyId, atMs, detail } of events) {
     if (copyId === null) continue
-    if (kind === 'staged') receive(Number(detail.fetchedBytes ?? 0), startedAtMs.get(copyId) ?? atMs, atMs)
+    if (kind === 'staged') {
+      const sinceMs = startedAtMs.get(copyId) ?? atMs
+      receive(peerShareOf(detail), Number(detail.fetchedBytes ?? 0), sinceMs, atMs)
+    }
     if (kind === 'evicted') keep(Number(detail.chargedBytes ?? 0), stagedAtMs.get(copyId) ?? fromMs, atMs)
   }
-  for (const { writtenBytes, startedAtMs: sinceMs } of present.transfers)
-    receive(writtenBytes, sinceMs, nowMs)
+  for (const { writtenBytes, startedAtMs: sinceMs, servedBy } of present.transfers)
+    receive(servedBy.length > 0 ? 1 : 0, writtenBytes, sinceMs, nowMs)
   for (const { state, chargedBytes, readyAtMs, createdAtMs } of present.copies)
     if (state === 'ready') keep(chargedBytes, readyAtMs ?? createdAtMs)
 
@@ -74,11 +101,18 @@ export function traceDay(
   const first = isCut ? stepOf(Math.min(...events.map(({ atMs }) => atMs))) : 0
   let spaceBytes = 0
   return {
-    spanMs: (STEPS - first) * STEP_MS,
+    spanMs: (DAY_STEPS - first) * STEP_MS,
     receivedBytesPerSecond: received.slice(first),
+    peerBytesPerSecond: fromPeers.slice(first),
     spaceBytes: changes
-      .slice(0, STEPS)
+      .slice(0, DAY_STEPS)
       .map((change) => (spaceBytes += change))
       .slice(first),
   }
+}
+
+/** The share of a staging's bytes that other nodes sent, 0 to 1. */
+function peerShareOf(detail: RecordEvent['detail']): number {
+  const { storeBytes, peerBytes } = countOrigins(detail)
+  return peerBytes / Math.max(1, storeBytes + peerBytes)
 }

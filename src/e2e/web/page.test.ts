@@ -15,6 +15,7 @@ const HOSTILE = '<img src=x onerror=alert(1)>"><script>alert(2)</script>\u202egn
 const VIEWS = [
   'overview',
   'datasets',
+  'nodes',
   'copies',
   'leases',
   'history',
@@ -110,15 +111,95 @@ test('a staging moves on the page without anybody asking', { skip }, async (cont
   const { url, advance } = await startPage(context)
   const { page, troubles } = await openPage(await openBrowser(context), { width: 1200, theme: 'dark' })
   await show(page, url, 'overview')
-  await page.getByText('43 % of 20 GiB').waitFor()
+  const stagings = page.locator('section.stagings')
+  await stagings.getByText('43 %').first().waitFor()
   await advance(4 * 1024 ** 3)
-  await page.getByText('63 % of 20 GiB').waitFor()
-  assert.match(await page.locator('.waits').innerText(), /job-4800 has waited .* for webdata-1 on gpu-01/)
+  await stagings.getByText('63 %').waitFor()
   assert.match(
-    await page.locator('.waits').innerText(),
-    /job-4712 has waited 5 min for laion-huge on gpu-01, which has no room/,
+    (await stagings.innerText()).replaceAll(/\s+/g, ' '),
+    /webdata-1 gpu-01 s3:\/\/bucket .* job-4800 \+1/,
   )
   assert.deepEqual(troubles, [])
+})
+
+test('what is wrong is on top, in the title and in the icon, with a command to copy', {
+  skip,
+}, async (context) => {
+  const { url } = await startPage(context)
+  const { page, troubles } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await show(page, url, 'overview')
+  const top = page.locator('main > section').first()
+  assert.match(await top.innerText(), /1 problem[\s\S]*refused[\s\S]*job-4712 wants laion-huge on gpu-01/)
+  await top.getByRole('button').click()
+  await top.locator('[data-said="copied"]').waitFor()
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'dsc why laion-huge --node gpu-01')
+  const icon = () => page.evaluate('document.querySelector("link[rel=icon]").href')
+  assert.match(String(await icon()), /%23cf2a31/)
+  assert.match(await page.title(), /^\(1\) Overview · dsc /)
+  await show(page, url, 'leases')
+  assert.match(await page.locator('#problems').innerText(), /1 problem/)
+  assert.deepEqual(troubles, [])
+})
+
+test('curves and the map of nodes are drawn, and the cursor tells their values', {
+  skip,
+}, async (context) => {
+  const { url } = await startPage(context)
+  const { page, troubles } = await openPage(await openBrowser(context), { width: 1280, theme: 'dark' })
+  await show(page, url, 'overview')
+  const inked = () =>
+    page.evaluate(`[...document.querySelectorAll('.plot canvas, canvas.heat')].map((canvas) =>
+      canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0))`)
+  await page.locator('.plot canvas').nth(4).waitFor()
+  // No job used a dataset: there is no share of hits to draw.
+  assert.deepEqual(await inked(), [true, false, true, true, true, true])
+  await page.locator('#curve-space').hover()
+  for (const key of ['space', 'waiting', 'uses'])
+    assert.match(await page.locator(`#readout-${key}`).innerText(), /^\d\d:\d\d/, key)
+  const map = (await page.locator('canvas.heat').boundingBox())!
+  await page.mouse.move(map.x + map.width - 4, map.y + 30)
+  assert.match(
+    await page.locator('#heat-readout').innerText(),
+    /^gpu-01 \d\d:\d\d–\d\d:\d\d · .* · 1 refusal$/,
+  )
+  assert.deepEqual(troubles, [])
+})
+
+test('the wall fills 2,000 × 1,200 with type of at least 24 px, and nothing to click', {
+  skip,
+}, async (context) => {
+  const { url } = await startPage(context)
+  const { page, troubles } = await openPage(await openBrowser(context), { width: 2000, theme: 'dark' })
+  await page.setViewportSize({ width: 2000, height: 1200 })
+  await page.goto(`${url}?wall`)
+  await page.locator('.low .st').waitFor()
+  assert.match(await page.locator('main').innerText(), /1\s+problem[\s\S]*refused[\s\S]*laion-huge/)
+  assert.equal(await page.locator('main :is(a, button, input)').count(), 0)
+  const small = await page.evaluate(`[...document.querySelectorAll('main *')]
+    .filter((element) => [...element.childNodes].some((child) => child.nodeType === 3 && child.data.trim() !== ''))
+    .filter((element) => !element.closest('[aria-hidden]') && parseFloat(getComputedStyle(element).fontSize) < 24)
+    .map((element) => element.outerHTML)`)
+  assert.deepEqual(small, [])
+  const edges = await page.evaluate(`({
+    over: document.documentElement.scrollHeight - innerHeight,
+    bottom: Math.max(...[...document.querySelectorAll('.low .card')].map((card) => card.getBoundingClientRect().bottom)),
+  })`)
+  const { over, bottom } = edges as { over: number; bottom: number }
+  assert.ok(over === 0 && bottom > 1150 && bottom <= 1200, `over ${over}, bottom ${bottom}`)
+  assert.deepEqual(await findBarriers(page), [])
+  assert.deepEqual(troubles, [])
+})
+
+test('filters complete names', { skip }, async (context) => {
+  const { url } = await startPage(context)
+  const { page } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })
+  await show(page, url, 'history')
+  await page.getByLabel('Dataset').fill('set-002')
+  const offered = page.locator('#known-datasets option')
+  await page.waitForFunction('document.querySelectorAll("#known-datasets option").length === 10')
+  assert.equal(await offered.first().getAttribute('value'), 'dataset-0020')
+  assert.equal(await page.getByLabel('Dataset').getAttribute('list'), 'known-datasets')
 })
 
 test('the shares of a node stand under the nodes', { skip }, async (context) => {
@@ -130,7 +211,7 @@ test('the shares of a node stand under the nodes', { skip }, async (context) => 
   ]
   await record.saveNode({ ...node, policy: { ...node.policy, shares } })
   const { page, troubles } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })
-  await show(page, url, 'overview')
+  await show(page, url, 'nodes')
   const section = page.locator('section[aria-labelledby="shares"]')
   await section.getByText('group:vision').waitFor({ timeout: 20_000 })
   const text = (await section.innerText()).replaceAll(/\s+/g, ' ')

@@ -1,4 +1,4 @@
-import type { Trouble } from './list-troubles.js'
+import type { Trouble } from '../../cache/status/list-troubles.js'
 import type { DrawContext } from './lists/list-rows.js'
 import { formatSpan } from './text/format-cells.js'
 import { type Line, span } from './text/styled-line.js'

@@ -1,4 +1,4 @@
-import { describeTroubles, listTroubles } from './list-troubles.js'
+import { describeTroubles, listTroubles } from '../../cache/status/list-troubles.js'
 import type { DrawContext } from './lists/list-rows.js'
 import type { ScreenInput } from './screen-input.js'
 import { findList, type ScreenState } from './screen-state.js'

@@ -1,5 +1,5 @@
 import { STATUS_EVENTS, type StatusSnapshot } from '../../cache/status/compose-status.js'
-import { listTroubles } from './list-troubles.js'
+import { listTroubles } from '../../cache/status/list-troubles.js'
 import { type DrawContext, GROUPS, type ListRows, TABS, type Tab } from './lists/list-rows.js'
 import { describeSort } from './lists/sort-rows.js'
 import type { ScreenInput } from './screen-input.js'

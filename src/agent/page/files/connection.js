@@ -8,7 +8,7 @@ export function takeLink() {
   const found = /^#(link:\d+\.[\w-]+)$/.exec(location.hash)?.[1]
   if (found === undefined) return
   sessionStorage.setItem(KEY, found)
-  history.replaceState(null, '', location.pathname)
+  history.replaceState(null, '', location.pathname + location.search)
 }
 
 /** From now on this is shown to the agent: a link's text or a token. */

@@ -1,8 +1,7 @@
 // Datasets × nodes. One stop for the Tab key, arrows inside.
 import { h, name, visible } from './elements.js'
 import { bytes, count, counted, percent } from './format.js'
-import { filterField, pager } from './list.js'
-import { link } from './overview.js'
+import { filterField, link, pager } from './list.js'
 
 const ROWS = 40
 
@@ -34,8 +33,8 @@ export function drawDatasets(view) {
     h(
       'div',
       { class: 'filters' },
-      filterField({ id: 'datasets', label: 'Datasets', ...view }),
-      filterField({ id: 'nodes', label: 'Nodes', name: 'nodes', resets: 'node', ...view }),
+      filterField({ id: 'datasets', label: 'Datasets', known: 'datasets', ...view }),
+      filterField({ id: 'nodes', label: 'Nodes', name: 'nodes', resets: 'node', known: 'nodes', ...view }),
       sortField(parameters, set),
     ),
     h(

@@ -7,16 +7,33 @@ const SVG_TAGS = new Set(['svg', 'rect', 'line', 'polyline', 'polygon', 'pattern
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what is looked for
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** Describes an element: `attributes` and, in `on`, its listeners; `key` tells it from its neighbours. */
+/**
+ * Describes an element: `attributes` and, in `on`, its listeners; `key` tells it from its neighbours. `isOwn`: others fill
+ * it, and its content stays.
+ */
 export function h(tag, attributes, ...children) {
-  const { on = {}, key, ...rest } = attributes ?? {}
+  const { on = {}, key, isOwn = false, ...rest } = attributes ?? {}
   const kept = children.flat(Number.POSITIVE_INFINITY).filter((child) => child != null && child !== false)
-  return { tag, attributes: rest, on, key, children: kept }
+  return { tag, attributes: rest, on, key, isOwn, children: kept }
 }
 
 /** A name that users gave, on its own in the direction of the text, without signs that nobody sees. */
 export function name(text) {
   return h('bdi', null, visible(text))
+}
+
+/** A sentence with names in it, none of which wraps at its hyphens. */
+export function sentence(text) {
+  return h(
+    'bdi',
+    null,
+    visible(text)
+      .split(' ')
+      .flatMap((word, at) => [
+        at > 0 ? ' ' : '',
+        word.includes('-') ? h('span', { class: 'word' }, word) : word,
+      ]),
+  )
 }
 
 /** The text with a mark in the place of each sign that nobody sees. */
@@ -69,6 +86,8 @@ function update(element, wanted) {
   }
   for (const { name: had } of [...element.attributes]) {
     const value = wanted.attributes[had]
+    // The size of a canvas and of what fills it belongs to its painter.
+    if (wanted.isOwn && ['style', 'width', 'height'].includes(had)) continue
     if (value == null || value === false) element.removeAttribute(had)
   }
   for (const [attribute, value] of Object.entries(wanted.attributes)) {
@@ -82,5 +101,5 @@ function update(element, wanted) {
     if (!(kind in element.dscOn)) element.addEventListener(kind, (event) => element.dscOn[kind](event))
     element.dscOn[kind] = listener
   }
-  patch(element, wanted.children)
+  if (!wanted.isOwn) patch(element, wanted.children)
 }

@@ -49,3 +49,42 @@ export function sparkline(rates, label) {
     points.length > 1 && h('polygon', { points: `${from},30 ${points.join(' ')} 149,30` }),
   )
 }
+
+/** A bar of parts, each a share of the whole; the later ones are lighter. */
+export function meter(parts, label) {
+  let x = 0
+  return h(
+    'svg',
+    { class: 'meter', viewBox: '0 0 100 8', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
+    h('rect', { class: 'free', width: 100, height: 8 }),
+    parts.map((part, at) => {
+      const from = x
+      x += 100 * part
+      return h('rect', {
+        class: at === 0 ? 'ours' : 'idle',
+        x: from,
+        width: Math.max(0, 100 * part),
+        height: 8,
+      })
+    }),
+  )
+}
+
+/** One bar for each value. */
+export function bars(values, label) {
+  const most = Math.max(1, ...values)
+  return h(
+    'svg',
+    {
+      class: 'bars',
+      viewBox: `0 0 ${10 * values.length} 30`,
+      preserveAspectRatio: 'none',
+      role: 'img',
+      'aria-label': label,
+    },
+    values.map((value, at) => {
+      const height = value === 0 ? 0.8 : Math.max(2, (30 * value) / most)
+      return h('rect', { class: 'ours', x: 10 * at, y: 30 - height, width: 7.5, height })
+    }),
+  )
+}

@@ -78,8 +78,8 @@ function head({ title, sort, isNumber }, parameters, set) {
   )
 }
 
-/** A field that filters by words. */
-export function filterField({ id, label, parameters, set, name = 'filter', resets = 'from' }) {
+/** A field that filters by words; `known`: completed with names of `datasets` or `nodes`. */
+export function filterField({ id, label, known, parameters, set, name = 'filter', resets = 'from' }) {
   let timer
   return h(
     'p',
@@ -88,6 +88,7 @@ export function filterField({ id, label, parameters, set, name = 'filter', reset
     h('input', {
       id,
       type: 'search',
+      list: known && `known-${known}`,
       autocomplete: 'off',
       spellcheck: 'false',
       maxlength: 200,
@@ -127,18 +128,24 @@ export function pager({ total, shown, parameters, set, noun, name = 'from', rows
 
 /** Leads on through a list whose length nobody knows. */
 export function onward({ isLast, after, parameters, set, text }) {
+  const isFirst = parameters.after === undefined
+  if (isFirst && isLast) return null
   return h(
     'div',
     { class: 'pager', role: 'group', 'aria-label': 'pages' },
-    h(
-      'button',
-      {
-        type: 'button',
-        disabled: parameters.after === undefined,
-        on: { click: () => set({ after: undefined }) },
-      },
-      'First',
-    ),
-    h('button', { type: 'button', disabled: isLast, on: { click: () => set({ after }) } }, text),
+    isFirst
+      ? null
+      : h(
+          'button',
+          { type: 'button', key: 'first', on: { click: () => set({ after: undefined }) } },
+          'First',
+        ),
+    isLast ? null : h('button', { type: 'button', key: 'onward', on: { click: () => set({ after }) } }, text),
   )
+}
+
+/** A link to another view. */
+export function link(view, parameters, ...text) {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== undefined))
+  return h('a', { href: `#/${view}?${query}` }, ...text)
 }

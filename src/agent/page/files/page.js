@@ -2,8 +2,9 @@
 import { ask, listen, NotAllowed, showAs, takeLink } from './connection.js'
 import { drawDatasets, loadDatasets } from './datasets.js'
 import { h, name, patch, visible } from './elements.js'
-import { moment } from './format.js'
-import { drawOverview, loadOverview } from './overview.js'
+import { clockSeconds, counted, moment, zone } from './format.js'
+import { drawNodesView, loadNodes } from './nodes.js'
+import { drawOverview, loadOverview, paintOverview } from './overview.js'
 import {
   drawCopies,
   drawHistory,
@@ -15,10 +16,15 @@ import {
   loadWhy,
 } from './records.js'
 import { drawReport, loadReport } from './report.js'
+import { markTab, sign } from './troubles.js'
+import { drawWall, isWall, loadWall, paintWall } from './wall.js'
 
 const VIEWS = {
-  overview: { title: 'Overview', load: loadOverview, draw: drawOverview },
+  overview: isWall
+    ? { title: 'Wall', load: loadWall, draw: drawWall, paint: paintWall }
+    : { title: 'Overview', load: loadOverview, draw: drawOverview, paint: paintOverview },
   datasets: { title: 'Datasets', load: loadDatasets, draw: drawDatasets },
+  nodes: { title: 'Nodes', load: loadNodes, draw: drawNodesView },
   copies: { title: 'Copies', load: loadCopies, draw: drawCopies },
   leases: { title: 'Leases', load: loadLeases, draw: drawLeases },
   history: { title: 'History', load: loadHistory, draw: drawHistory },
@@ -36,7 +42,7 @@ let loading
 
 function place() {
   const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?', 2)
-  const view = Object.hasOwn(VIEWS, path) ? path : 'overview'
+  const view = Object.hasOwn(VIEWS, path) && !isWall ? path : 'overview'
   return { view, parameters: Object.fromEntries(new URLSearchParams(query)) }
 }
 
@@ -63,7 +69,7 @@ async function load({ isNew }) {
     const isOther = shown?.view !== view
     shown = { view, parameters, data }
     draw()
-    if (isOther && isNew) document.querySelector('main').focus()
+    if (isOther && isNew) document.querySelector('main').focus({ preventScroll: true })
   } catch (error) {
     if (loading !== own || own.signal.aborted) return
     fail(error)
@@ -73,8 +79,8 @@ async function load({ isNew }) {
 }
 
 function draw() {
-  document.title = `${shown ? VIEWS[shown.view].title : ''} · dsc ${visible(status?.node ?? '')}`
   const current = place().view
+  markTab(VIEWS[current].title, status)
   patch(
     document.querySelector('#views'),
     Object.entries(VIEWS).map(([key, { title }]) =>
@@ -83,11 +89,27 @@ function draw() {
   )
   patch(document.querySelector('#place'), status ? ['on ', name(status.node)] : [])
   drawConnection()
+  drawProblems(current)
   if (!shown || problem instanceof NotAllowed) return
   const now = status?.takenAt ?? new Date().toISOString()
   const main = document.querySelector('main')
   main.dataset.view = shown.view
-  patch(main, VIEWS[shown.view].draw({ ...shown, status, now, set }))
+  const { draw: describe, paint } = VIEWS[shown.view]
+  patch(main, describe({ ...shown, status, now, set }))
+  paint?.({ ...shown, status })
+}
+
+/** How many problems there are, where the first view does not say it already. */
+function drawProblems(current) {
+  const problems = status?.totalTroubles ?? 0
+  patch(
+    document.querySelector('#problems'),
+    problems === 0 || current === 'overview'
+      ? []
+      : [h('a', { class: 'chip bad', href: '#/overview' }, sign('bad'), counted(problems, 'problem'))],
+  )
+  const now = status?.takenAt
+  patch(document.querySelector('#now'), now ? [`${clockSeconds(now)} ${zone(now)}`] : [])
 }
 
 /** Told only when it changes: a screen reader says it aloud. */
@@ -99,8 +121,8 @@ function drawConnection() {
       ? status
         ? 'live'
         : 'connecting'
-      : `nothing new${status?.takenAt ? ` since ${moment(status.takenAt)}` : ''}: ${visible(bad)}`
-  element.className = bad === undefined ? '' : 'bad'
+      : `nothing new${status?.takenAt ? ` since ${moment(status.takenAt, new Date().toISOString())}` : ''}: ${visible(bad)}`
+  element.className = bad === undefined ? (status ? 'live' : '') : 'bad'
   if (element.textContent !== text) element.textContent = text
 }
 
@@ -118,7 +140,7 @@ function askForLink() {
       null,
       'On a node of the cluster, ',
       h('code', null, 'dsc agent link'),
-      ' prints one that opens it for some hours. Or give the agents’ token:',
+      ' prints a link that opens this page for some hours. Or enter the agents’ token:',
     ),
     h(
       'form',
@@ -158,7 +180,29 @@ function begin() {
   })
 }
 
+/** Asks for names that complete what is being typed. A failure costs the names, nothing else. */
+let asking
+function complete({ target }) {
+  if (!(target instanceof HTMLInputElement) || !target.list) return
+  clearTimeout(asking)
+  asking = setTimeout(async () => {
+    try {
+      const names = await ask('names', { filter: target.value, count: 30 })
+      for (const kind of ['datasets', 'nodes'])
+        patch(
+          document.querySelector(`#known-${kind}`),
+          names[kind].map((value) => h('option', { value, key: value })),
+        )
+    } catch {}
+  }, 150)
+}
+
 takeLink()
+if (isWall) document.documentElement.classList.add('wall')
+addEventListener('input', complete)
+addEventListener('focusin', complete)
+addEventListener('resize', draw)
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw)
 addEventListener('hashchange', () => {
   if (location.hash === '#main') return
   draw()

@@ -1,8 +1,7 @@
 // What the record holds, row by row: copies, leases, history, and why a dataset is where it is.
 import { h, name, visible } from './elements.js'
-import { ago, bytes, count, counted, moment, span } from './format.js'
-import { onward, table } from './list.js'
-import { link } from './overview.js'
+import { ago, bytes, count, counted, moment, span, zone } from './format.js'
+import { link, onward, table } from './list.js'
 
 /** Fields that choose rows by dataset and node; they say so when one leaves them or presses Enter. */
 function chooser({ parameters, set }, fields = ['dataset', 'node']) {
@@ -29,6 +28,7 @@ function chooser({ parameters, set }, fields = ['dataset', 'node']) {
         h('input', {
           id: field,
           name: field,
+          list: `known-${field}s`,
           autocomplete: 'off',
           spellcheck: 'false',
           value: parameters[field] ?? '',
@@ -144,7 +144,7 @@ function describeHolder(holder) {
 function describeEnd(expiresAt, holder, now) {
   if (expiresAt === null) return holder.kind === 'ttl' ? 'it is released' : 'its holder ends'
   const leftMs = Date.parse(expiresAt) - Date.parse(now)
-  return leftMs <= 0 ? `expired ${span(-leftMs)} ago` : `${moment(expiresAt)}, in ${span(leftMs)}`
+  return leftMs <= 0 ? `expired ${span(-leftMs)} ago` : `${moment(expiresAt, now)}, in ${span(leftMs)}`
 }
 
 export function loadHistory({ ask, parameters: { dataset, node, after } }) {
@@ -156,14 +156,14 @@ export function drawHistory(view) {
   return [
     h('h2', null, 'History'),
     chooser(view),
-    eventTable(data.rows),
+    eventTable(data.rows, view),
     onward({ isLast: data.isLast, after: data.rows.at(-1)?.sequence, parameters, set, text: 'Older' }),
   ]
 }
 
-function eventTable(rows) {
+function eventTable(rows, { now }) {
   const columns = [
-    { title: 'When', cell: ({ at }) => h('time', { datetime: at }, moment(at)) },
+    { title: `When, ${zone(now)}`, cell: ({ at }) => h('time', { datetime: at }, moment(at, now)) },
     { title: 'What', cell: ({ kind }) => kind.replaceAll('-', ' ') },
     { title: 'Dataset', cell: ({ dataset }) => link('why', { dataset }, name(dataset)) },
     { title: 'Node', cell: ({ node }) => name(node) },
@@ -234,7 +234,7 @@ export function drawWhy(view) {
         )
       : null,
     h('h3', null, 'History'),
-    eventTable(history.rows),
+    eventTable(history.rows, view),
   ]
 }
 

@@ -1,8 +1,7 @@
 // The report: what staging saved, who waited for what, what was refused, what nobody uses, what to change.
 import { h, name, visible } from './elements.js'
 import { ago, bytes, count, counted, percent, span } from './format.js'
-import { table } from './list.js'
-import { link } from './overview.js'
+import { link, table } from './list.js'
 
 export function loadReport({ ask, parameters: { since, node, price } }) {
   return ask('report', { since, node, price })
@@ -47,6 +46,7 @@ function drawQuestion({ parameters, set }) {
         h('input', {
           id: field.name,
           name: field.name,
+          list: field.name === 'node' ? 'known-nodes' : undefined,
           autocomplete: 'off',
           spellcheck: 'false',
           placeholder: field.hint,

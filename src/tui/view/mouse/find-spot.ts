@@ -1,4 +1,4 @@
-import { listTroubles } from '../list-troubles.js'
+import { listTroubles } from '../../../cache/status/list-troubles.js'
 import { findColumn } from '../lists/draw-list.js'
 import { placeList } from '../lists/list-position.js'
 import type { Tab } from '../lists/list-rows.js'

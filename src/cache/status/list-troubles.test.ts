@@ -34,7 +34,13 @@ for (const { name, waits, usage, says } of [
 ]) {
   test(`what is wrong says ${name}`, () => {
     const trouble = describeTroubles(
-      listTroubles({ waits, nodes: [{ ...node!, usage }], events: [], copies: status.copies }),
+      listTroubles({
+        takenAtMs: status.takenAtMs,
+        waits,
+        nodes: [{ ...node!, usage }],
+        events: [],
+        copies: status.copies,
+      }),
     )
     if (says === undefined) assert.equal(trouble, undefined)
     else assert.match(trouble ?? '', says)
@@ -48,7 +54,7 @@ test('a copy that was found damaged is wrong until it is repaired or gone', () =
   const damaged = { ...event, kind: 'damaged', reason: '2 of 9 files' } as const
   const repaired = { ...event, kind: 'repaired' } as const
   const told = (events: typeof status.events, copies = status.copies) =>
-    listTroubles({ waits: [], nodes: [], events, copies })
+    listTroubles({ takenAtMs: status.takenAtMs, waits: [], nodes: [], events, copies })
   assert.deepEqual(
     told([damaged]).map(({ text, command }) => [text, command]),
     [[`${dataset} on ${place} (2 of 9 files)`, `dsc verify ${dataset} --repair`]],
@@ -56,4 +62,15 @@ test('a copy that was found damaged is wrong until it is repaired or gone', () =
   assert.deepEqual(told([repaired, damaged]), [], 'events are newest first')
   assert.equal(told([damaged, repaired]).length, 1)
   assert.deepEqual(told([damaged], []), [])
+})
+
+test('an agent that fell silent is wrong for a day; one that stopped, or never was, is not', () => {
+  const { takenAtMs } = status
+  const silentFor = (minutes: number) => ({ url: 'http://gpu-01:1', seenAtMs: takenAtMs - minutes * 60_000 })
+  const kinds = (agent: ReturnType<typeof silentFor> | null | undefined) =>
+    listTroubles({ takenAtMs, waits: [], events: [], copies: [], nodes: [{ ...node!, agent }] }).map(
+      ({ kind }) => kind,
+    )
+  assert.deepEqual(kinds(silentFor(3)), ['silent'])
+  for (const agent of [silentFor(1), silentFor(25 * 60), null, undefined]) assert.deepEqual(kinds(agent), [])
 })

@@ -1,0 +1,154 @@
+import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
+import { DAY_EVENTS, DAY_MS, DAY_STEPS, type DayHistory, traceDay } from './trace-day.js'
+
+/** The kinds of events that `traceUses` and `traceNodes` need. */
+export const USE_EVENTS: readonly RecordEventKind[] = [...DAY_EVENTS, 'leased', 'refused', 'damaged']
+
+/** Half hours of a day: the columns of `NodeDay`. */
+export const HALF_HOURS = 48
+const HALF_HOUR_MS = DAY_MS / HALF_HOURS
+const STEP_MS = DAY_MS / DAY_STEPS
+
+/** Uses of datasets over the day before now, in the steps of `DayHistory`. */
+export interface UseHistory {
+  readonly uses: readonly number[]
+  /** Uses that found their dataset ready. */
+  readonly hits: readonly number[]
+  /** Mean number of jobs that waited. */
+  readonly waiting: readonly number[]
+  /** Most used first. */
+  readonly datasets: readonly DatasetDay[]
+}
+
+/** A dataset over the day. */
+export interface DatasetDay {
+  readonly dataset: string
+  readonly uses: number
+  readonly hits: number
+  readonly usesByHour: readonly number[]
+}
+
+/** A node over the day, in half hours, oldest first. */
+export interface NodeDay {
+  readonly node: string
+  readonly receivedBytes: readonly number[]
+  /** How long jobs waited there, added up, in ms. */
+  readonly waitedMs: readonly number[]
+  readonly refusals: readonly number[]
+  readonly damages: readonly number[]
+}
+
+/** A job that is waiting now. */
+interface PresentWait {
+  readonly node: string
+  readonly sinceMs: number
+}
+
+/**
+ * Sums up who used what in the day before `nowMs`. A job that got its dataset waited in the time before that event; `waits`
+ * are the jobs that have not got theirs.
+ */
+export function traceUses(
+  events: readonly RecordEvent[],
+  waits: readonly PresentWait[],
+  nowMs: number,
+): UseHistory {
+  const fromMs = nowMs - DAY_MS
+  const [uses, hits, waiting] = [zeros(DAY_STEPS), zeros(DAY_STEPS), zeros(DAY_STEPS)]
+  const datasets = new Map<string, { uses: number; hits: number; usesByHour: number[] }>()
+  for (const { kind, dataset, atMs, detail } of events) {
+    if (kind !== 'leased' || atMs <= fromMs || atMs > nowMs) continue
+    const step = stepOf(atMs - fromMs, STEP_MS, DAY_STEPS)
+    const isHit = detail.isHit === true ? 1 : 0
+    uses[step]! += 1
+    hits[step]! += isHit
+    const own = datasets.get(dataset) ?? { uses: 0, hits: 0, usesByHour: zeros(24) }
+    datasets.set(dataset, own)
+    own.uses += 1
+    own.hits += isHit
+    own.usesByHour[stepOf(atMs - fromMs, DAY_MS / 24, 24)]! += 1
+    spread(waiting, { fromMs, stepMs: STEP_MS, sinceMs: atMs - waitOf(detail), untilMs: atMs })
+  }
+  for (const { sinceMs } of waits) spread(waiting, { fromMs, stepMs: STEP_MS, sinceMs, untilMs: nowMs })
+  return {
+    uses,
+    hits,
+    waiting: waiting.map((ms) => ms / STEP_MS),
+    datasets: [...datasets]
+      .map(([dataset, own]) => ({ dataset, ...own }))
+      .sort((a, b) => b.uses - a.uses || (a.dataset < b.dataset ? -1 : 1)),
+  }
+}
+
+/** Traces the bytes that each of `nodes` received in the day before `nowMs`, and the troubles there. */
+export function traceNodes(
+  nodes: readonly string[],
+  events: readonly RecordEvent[],
+  present: {
+    readonly transfers: Parameters<typeof traceDay>[1]['transfers']
+    readonly waits: readonly PresentWait[]
+    readonly nowMs: number
+  },
+): readonly NodeDay[] {
+  const { transfers, waits, nowMs } = present
+  const fromMs = nowMs - DAY_MS
+  const byNode = Map.groupBy(events, ({ node }) => node)
+  return nodes.map((node) => {
+    const own = byNode.get(node) ?? []
+    const coming = transfers.filter((transfer) => transfer.node === node)
+    const waitedMs = zeros(HALF_HOURS)
+    const count = (wanted: RecordEventKind) => {
+      const counts = zeros(HALF_HOURS)
+      for (const { kind, atMs } of own)
+        if (kind === wanted) counts[stepOf(atMs - fromMs, HALF_HOUR_MS, HALF_HOURS)]! += 1
+      return counts
+    }
+    const rest = { fromMs, stepMs: HALF_HOUR_MS }
+    for (const { kind, atMs, detail } of own)
+      if (kind === 'leased') spread(waitedMs, { ...rest, sinceMs: atMs - waitOf(detail), untilMs: atMs })
+    for (const wait of waits)
+      if (wait.node === node) spread(waitedMs, { ...rest, sinceMs: wait.sinceMs, untilMs: nowMs })
+    const receivedBytes = sumHalfHours(traceDay(own, { copies: [], transfers: coming }, nowMs))
+    return { node, receivedBytes, waitedMs, refusals: count('refused'), damages: count('damaged') }
+  })
+}
+
+function sumHalfHours({ receivedBytesPerSecond }: DayHistory): readonly number[] {
+  const sums = zeros(HALF_HOURS)
+  const missing = DAY_STEPS - receivedBytesPerSecond.length
+  for (const [at, rate] of receivedBytesPerSecond.entries())
+    sums[Math.floor((missing + at) / (DAY_STEPS / HALF_HOURS))]! += (rate * STEP_MS) / 1000
+  return sums
+}
+
+function zeros(length: number): number[] {
+  return new Array<number>(length).fill(0)
+}
+
+function waitOf({ waitedMs }: RecordEvent['detail']): number {
+  return typeof waitedMs === 'number' ? waitedMs : 0
+}
+
+function stepOf(sinceMs: number, stepMs: number, steps: number): number {
+  return Math.min(steps - 1, Math.max(0, Math.floor(sinceMs / stepMs)))
+}
+
+/** Adds the time from `sinceMs` to `untilMs` to each step that it overlaps, in ms. */
+function spread(
+  sums: number[],
+  time: {
+    readonly fromMs: number
+    readonly stepMs: number
+    readonly sinceMs: number
+    readonly untilMs: number
+  },
+): void {
+  const { fromMs, stepMs, untilMs } = time
+  const sinceMs = Math.max(fromMs, time.sinceMs)
+  if (untilMs <= sinceMs) return
+  const last = stepOf(untilMs - fromMs, stepMs, sums.length)
+  for (let step = stepOf(sinceMs - fromMs, stepMs, sums.length); step <= last; step += 1) {
+    const beginMs = fromMs + step * stepMs
+    sums[step]! += Math.max(0, Math.min(untilMs, beginMs + stepMs) - Math.max(sinceMs, beginMs))
+  }
+}
