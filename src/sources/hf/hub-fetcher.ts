@@ -1,9 +1,10 @@
 import type { HubUrl } from '../../model/source-url.js'
+import { DEFAULT_ENDPOINT } from '../hub-endpoint.js'
 import type { OpenFetcher } from '../source.js'
 import type { Authorize } from '../web-client.js'
 import { WebFetcher } from '../web-fetcher.js'
 import { speakHub } from './hub-failure.js'
-import { DEFAULT_ENDPOINT, filePath, pagePath } from './hub-paths.js'
+import { filePath, pagePath } from './hub-paths.js'
 
 /** Location of a repository. Plain data, so that it can be passed to a worker. */
 export interface HubLocation {

@@ -1,7 +1,5 @@
 import type { HubUrl } from '../../model/source-url.js'
 
-export const DEFAULT_ENDPOINT = 'https://huggingface.co'
-
 /** Path of a repository in the hub's API, relative to the endpoint. */
 export function apiPath({ kind, repository }: HubUrl): string {
   return `/api/${kind}/${repository}`

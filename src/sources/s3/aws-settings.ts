@@ -1,7 +1,7 @@
 import { loadSharedConfigFiles } from '@smithy/core/config'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
-import type { Credentials } from './sign-request.js'
+import type { Credentials } from '../own-access.js'
 
 type Settings = Readonly<Record<string, string | undefined>>
 

@@ -1,4 +1,4 @@
-import type { Credentials } from './sign-request.js'
+import type { Credentials } from '../own-access.js'
 
 const REFRESH_BEFORE_EXPIRY_MS = 5 * 60_000
 /** For credentials that live less than that: sessions of S3 Express, processes whose keys last minutes. */

@@ -2,12 +2,13 @@ import { SourceFailure } from '../../failure/source-failure.js'
 import { HttpPool, type HttpRequest } from '../../http/http-pool.js'
 import { type Answer, AnswerRoom, readAnswer } from '../../http/read-answer.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
+import type { Credentials } from '../own-access.js'
 import { type OnRetry, withRetries } from '../retry.js'
 import { readErrorBody } from './error-body.js'
 import { type ListingPage, parseListing } from './parse-listing.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
 import type { S3Location } from './s3-fetcher.js'
-import { type Credentials, encodeKey, Signer } from './sign-request.js'
+import { encodeKey, Signer } from './sign-request.js'
 
 /** The part to list. Keys and folders are relative to the source's prefix. */
 export interface PageQuestion {

@@ -5,9 +5,9 @@ import type { S3Target } from './s3-target.js'
 type Settings = Readonly<Record<string, string | undefined>>
 
 /** Bucket names without a special meaning: no access point, no directory bucket. */
-const PLAIN_BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?<!--[a-z0-9]+-s3)$/
+export const PLAIN_BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?<!--[a-z0-9]+-s3)$/
 /** Regions that the SDK does not rewrite to another one. */
-const PLAIN_REGION = /^(?!fips-|aws-)[a-z0-9]+(?:-[a-z0-9]+)*(?<!-fips)$/
+export const PLAIN_REGION = /^(?!fips-|aws-)[a-z0-9]+(?:-[a-z0-9]+)*(?<!-fips)$/
 /** Settings of a profile that do not change where a request goes, or are read here or in aws-settings.ts. */
 const PLAIN_SETTINGS = new Set([
   'aws_access_key_id',

@@ -9,11 +9,12 @@ import { allocateForCrc64 } from '../../proof/crc.js'
 import type { ObjectFacts, SourceChecksum } from '../../proof/object-facts.js'
 import { countUploadParts } from '../../proof/plan-parts.js'
 import { type AnswerDialect, AnswerHandler, type AnswerOptions, readEtag } from '../answer-handler.js'
+import type { Credentials } from '../own-access.js'
 import type { Fetcher, FetchRequest, InspectRequest, OpenFetcher } from '../source.js'
 import { readErrorBody } from './error-body.js'
 import { keepCredentials } from './keep-credentials.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
-import { type Credentials, encodeKey, Signer } from './sign-request.js'
+import { encodeKey, Signer } from './sign-request.js'
 
 /** Where a dataset's objects are, resolved once by the AWS SDK. Plain data, so that it can be passed to a worker. */
 export interface S3Location {

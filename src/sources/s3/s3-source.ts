@@ -8,6 +8,7 @@ import type { ListedObject, ListOptions, Source } from '../source.js'
 import { readAwsSettings } from './aws-settings.js'
 import { listObjects } from './list-objects.js'
 import { PageLister, type S3Access } from './list-page.js'
+import { createOwnTarget, type OwnS3Access } from './own-target.js'
 import { findPlainTarget } from './plain-target.js'
 import { nameOfObject, S3Fetcher } from './s3-fetcher.js'
 import type { S3Target } from './s3-target.js'
@@ -18,9 +19,10 @@ const DIRECTORY_BUCKET = /--x-s3$/
 
 /**
  * Opens the S3 side of a dataset. If the configuration does not state everything plainly, the AWS SDK resolves
- * configuration, credentials and endpoint; listing and reading do without it.
+ * configuration, credentials and endpoint; listing and reading do without it. `own`: read it as this user instead, with
+ * nothing of this process's.
  */
-export function openS3Source(dataset: Dataset): Source {
+export function openS3Source(dataset: Dataset, own?: OwnS3Access): Source {
   const url = parseSourceUrl(dataset.source)
   if (url.scheme !== 's3') throw new RangeError(`expected an s3:// source, found ${dataset.source}`)
   const { bucket, prefix } = url
@@ -30,6 +32,7 @@ export function openS3Source(dataset: Dataset): Source {
 
   async function open(region: string | undefined): Promise<S3Access> {
     giveHome(process.env)
+    if (own) return describe(createOwnTarget(own, { bucket, region }), await readAuthorities(undefined))
     const aws = await readAwsSettings(dataset, process.env)
     const ca = await readAuthorities(aws.profile)
     const plain = await findPlainTarget(dataset, { bucket, region, environment: process.env, aws })

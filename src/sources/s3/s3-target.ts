@@ -1,4 +1,4 @@
-import type { Credentials } from './sign-request.js'
+import type { Credentials } from '../own-access.js'
 
 /** How requests reach a bucket. */
 export interface S3Target {

@@ -2,11 +2,12 @@ import * as sdk from '@aws-sdk/client-s3'
 import { fromTokenFile } from '@aws-sdk/credential-provider-web-identity'
 import { ProxyAgent } from '../../http/proxy-agent.js'
 import type { Dataset } from '../../model/dataset.js'
+import type { Credentials } from '../own-access.js'
 import type { AwsSettings } from './aws-settings.js'
 import { describeCredentialFailure } from './credential-failure.js'
 import { keepCredentials } from './keep-credentials.js'
 import type { S3Target } from './s3-target.js'
-import { type Credentials, EVERYWHERE } from './sign-request.js'
+import { EVERYWHERE } from './sign-request.js'
 
 /** A target found by the AWS SDK; `close` releases its resources. */
 export interface SdkTarget extends S3Target {
@@ -53,6 +54,16 @@ export async function openSdkTarget(
       ? () => undefined
       : keepCredentials(() => resolveCredentials(find, what)),
     close: () => client.destroy(),
+  }
+}
+
+/** This user's keys as the AWS SDK finds them. Rejects with SOURCE_DENIED if there are none. */
+export async function findSdkKeys(dataset: Dataset, aws: AwsSettings): Promise<Credentials> {
+  const client = openClient(dataset, { region: aws.region || 'us-east-1', ca: undefined, aws })
+  try {
+    return await resolveCredentials(() => client.config.credentials(), dataset.source)
+  } finally {
+    client.destroy()
   }
 }
 

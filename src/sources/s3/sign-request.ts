@@ -1,14 +1,6 @@
 import { createHmac, createSecretKey, hash, type KeyObject, sign } from 'node:crypto'
+import type { Credentials } from '../own-access.js'
 import { deriveSigningKey, V4A } from './derive-signing-key.js'
-
-/** Access keys, as the AWS credential chain resolves them. */
-export interface Credentials {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken?: string | undefined
-  /** When they stop working, Unix epoch ms; absent = never. */
-  readonly expiresAtMs?: number | undefined
-}
 
 /** A request without body. `path` and `query` are percent-encoded already, the query sorted by name. */
 interface UnsignedRequest {

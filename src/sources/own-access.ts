@@ -1,0 +1,32 @@
+/** Access keys, as the AWS credential chain resolves them. */
+export interface Credentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string | undefined
+  /** When they stop working, Unix epoch ms; absent = never. */
+  readonly expiresAtMs?: number | undefined
+}
+
+/** Credentials of one user for a source, and where it is: their dsc hands them over to a node's service. Plain data. */
+export type HandedAccess =
+  | {
+      readonly scheme: 's3'
+      /** URL of a server other than AWS. */
+      readonly endpoint?: string | undefined
+      readonly region?: string | undefined
+      readonly isPathStyle: boolean
+      readonly keys: Credentials
+    }
+  | {
+      readonly scheme: 'hf'
+      /** URL of the hub that the token is for. */
+      readonly endpoint: string
+      readonly token: string
+    }
+
+/** Handed-over credentials in use: `getKeys` also finds new keys in the place of expired ones. */
+export type OwnAccess =
+  | (Omit<Extract<HandedAccess, { readonly scheme: 's3' }>, 'keys'> & {
+      readonly getKeys: () => Promise<Credentials> | Credentials
+    })
+  | Extract<HandedAccess, { readonly scheme: 'hf' }>
