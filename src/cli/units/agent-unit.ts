@@ -27,6 +27,7 @@ ExecStart=${[...dsc, 'agent', '--config', '/etc/dsc/dsc.yaml'].map(quoteForSyste
 Restart=always
 RestartSec=2
 TimeoutStopSec=20
+LimitCORE=0
 LimitNOFILE=65536
 RuntimeDirectory=dsc
 RuntimeDirectoryPreserve=restart
