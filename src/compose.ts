@@ -1,24 +1,22 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { NodeApi } from './cache/api/node-api.js'
-import type { Cache, KeptRepository } from './cache/cache.js'
+import type { Cache } from './cache/cache.js'
 import { requireOneOwner } from './cache/require-one-owner.js'
 import type { RecordOptions, Surroundings } from './cache/surroundings.js'
+import { findKept, findOwnAccess, openSource } from './compose-sources.js'
 import type { Config, RecordLocation } from './config/config.js'
 import { findDoor } from './config/find-door.js'
 import type { Overrides } from './config/resolve-settings.js'
 import { DscError } from './failure/dsc-error.js'
 import { logPhase } from './log/log.js'
 import type { Dataset } from './model/dataset.js'
-import { findHubUrl, nameHubFolder, parseSourceUrl, type SourceScheme } from './model/source-url.js'
 import { becomeOwner } from './platform/become-owner.js'
 import { readMachine } from './platform/machine-identity.js'
 import { readableLikeFolder } from './platform/shared-folder.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/contract/record-store.js'
 import type { SqlDatabase } from './records/database/sql-database.js'
-import { findHubCache } from './sources/hf/hub-home.js'
-import type { Source, StagingPlan } from './sources/source.js'
+import type { StagingPlan } from './sources/source.js'
 
 /** Everything that the configuration decides. `close` closes what was opened once. */
 interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
@@ -73,7 +71,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
     const path = doorOf(await ownConfig(overrides))
     if (path === undefined) return undefined
     const { knock: knockAt } = await import('./agent/door/knock.js')
-    return knockAt(path, { onAway: options.onRecordAway, signal: options.signal })
+    return knockAt(path, { onAway: options.onRecordAway, signal: options.signal, findOwnAccess })
   })
   const config = once(async (overrides?: Overrides) => {
     const door = await knock(overrides)
@@ -198,7 +196,8 @@ async function openCache(
   })
   const isKnown = async () => (await record.listNodes()).some(({ identity }) => identity?.cacheId === cacheId)
   await requireOwnRecord({ root, location: config.record, isKnown })
-  if (config.datasets.some(({ readers }) => readers)) closeRecord(config.record)
+  const hasReaders = config.datasets.some(({ readers }) => readers)
+  if (hasReaders || config.agent.door !== undefined) closeRecord(config.record) // at the door each sees their own
   const identity = { cacheId, machine }
   await requireOwnNode(record, { node, cacheRoot: root, identity })
   const { concurrency, stallTimeoutMs, maxRequests, bandwidthBytesPerSecond } = config.stage
@@ -228,31 +227,6 @@ async function openCache(
 
 async function hasReadyCopies(record: RecordStore, node: string): Promise<boolean> {
   return (await record.listCopies({ node, states: ['ready'] }, record.nowMs())).length > 0
-}
-
-/** Each is loaded when it is needed. What transfer threads read by the same schemes is in `transfer-worker.ts`. */
-const OPENERS: Readonly<Record<SourceScheme, (dataset: Dataset) => Promise<Source>>> = {
-  s3: async (dataset) => (await import('./sources/s3/s3-source.js')).openS3Source(dataset),
-  file: async (dataset) => (await import('./sources/file/file-source.js')).openFileSource(dataset),
-  hf: async (dataset) => (await import('./sources/hf/hub-source.js')).openHubSource(dataset),
-  oci: async (dataset) => (await import('./sources/oci/oci-source.js')).openOciSource(dataset),
-  https: openWeb,
-  http: openWeb,
-}
-
-async function openWeb(dataset: Dataset): Promise<Source> {
-  return (await import('./sources/web/web-source.js')).openWebSource(dataset)
-}
-
-function openSource(dataset: Dataset): Promise<Source> {
-  return OPENERS[parseSourceUrl(dataset.source).scheme](dataset)
-}
-
-/** Where the hub's own clients keep a repository's contents for this user. */
-function findKept({ source }: Dataset): KeptRepository | undefined {
-  const url = findHubUrl(source)
-  const cache = findHubCache(process.env, findHomeDirectory())
-  return url && { directory: join(cache, nameHubFolder(url)), within: url.folder }
 }
 
 /** On a cluster a dataset is staged from other nodes where they have it. */

@@ -2,6 +2,7 @@ import type { Dataset } from '../model/dataset.js'
 import type { NodeIdentity } from '../model/node.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import type { RecordStore } from '../records/contract/record-store.js'
+import type { OwnAccess } from '../sources/own-access.js'
 import type { Source, StagingPlan, StagingSource } from '../sources/source.js'
 
 /** A repository in the cache of hub clients. */
@@ -24,7 +25,8 @@ export interface Cache {
   /** Datasets of dsc.yaml, which says who may read them; absent = none. */
   readonly declared?: readonly Dataset[] | undefined
   readonly nowMs: () => number
-  readonly openSource: (dataset: Dataset) => Promise<Source>
+  /** `own`: what one user shows to the source, in the place of what this process does. */
+  readonly openSource: (dataset: Dataset, own?: OwnAccess) => Promise<Source>
   /** Opens a source for staging that also fetches from other nodes; absent if the record serves one machine only. */
   readonly openStagingSource?: ((dataset: Dataset, plan: StagingPlan) => Promise<StagingSource>) | undefined
   /** Where hub clients of this user keep the dataset's repository; undefined if the source is no repository. */

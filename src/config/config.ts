@@ -79,6 +79,8 @@ export interface Config {
    * one's own counts. A command's own configuration has it only while it goes through. Absent = the cache itself.
    */
   readonly door?: { readonly path: string; readonly isNamed: boolean } | undefined
+  /** This user, as the service behind the door sees them; absent: no door, or its service takes no credentials. */
+  readonly uidAtDoor?: number | undefined
   readonly stage: {
     /** Maximum concurrent requests for one download, 1–1024; absent = the default of `download-files`. */
     readonly concurrency?: number | undefined

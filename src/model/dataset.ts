@@ -93,8 +93,23 @@ export function deriveDatasetName(source: string, settings: SourceSettings = {})
 
 /** Whether the name is the one that dsc derives from a URL: nobody has given it another. */
 export function isUndeclared({ name, source, include, exclude, endpoint }: Dataset): boolean {
+  const owner = findOwner(name)
   const derived = [{}, { endpoint }].map((reach) => deriveDatasetName(source, { include, exclude, ...reach }))
-  return derived.includes(name)
+  return derived.some((one) => (owner === undefined ? one : nameForOwner(one, owner)) === name)
+}
+
+/**
+ * The name of a source that one user reads with credentials of their own, from its derived name. It says nothing about
+ * the source, for everybody can list the folders of a cache.
+ */
+export function nameForOwner(derivedName: string, uid: number): string {
+  return `private-${fnv1a(derivedName)}.${uid}`
+}
+
+/** The user who alone reads a dataset of this name, with credentials of their own; undefined: it is no such name. */
+export function findOwner(name: string): number | undefined {
+  const uid = /^private-[0-9a-f]{8}\.([0-9]{1,10})$/.exec(name)?.[1]
+  return uid === undefined ? undefined : Number(uid)
 }
 
 function fnv1a(text: string): string {

@@ -31,6 +31,8 @@ for (const { deed, may } of [
   { deed: prepare('https://2130706433/'), may: ADMINS },
   { deed: prepare('https://[::1]/'), may: ADMINS },
   { deed: prepare('https://data.example.org@127.0.0.1/'), may: ADMINS },
+  { deed: { kind: 'hand-over', isKnown: true }, may: ALL },
+  { deed: { kind: 'hand-over', isKnown: false }, may: ADMINS },
   { deed: { kind: 'read', readers: undefined }, may: ALL },
   { deed: { kind: 'read', readers: ['user:eve'] }, may: ALL },
   { deed: { kind: 'read', readers: ['group:vision', 'user:ev'] }, may: ADMINS },

@@ -25,6 +25,8 @@ export type Deed =
   | { readonly kind: 'look' }
   /** `isDeclared`: dsc.yaml or an admin named the source, so that it is read with the service's credentials. */
   | { readonly kind: 'prepare'; readonly source: string; readonly isDeclared: boolean }
+  /** Have a source read with credentials that the asker hands over. `isKnown`: it is where dsc.yaml lets them go. */
+  | { readonly kind: 'hand-over'; readonly isKnown: boolean }
   /** Read a dataset, or see its copies, leases and history. `readers`: of its definition; undefined: everybody. */
   | { readonly kind: 'read'; readonly readers: readonly string[] | undefined }
   /** Release, renew or hand over a lease. `holderUid`: for whom the door took it; undefined: the owner's own. */
@@ -46,6 +48,7 @@ export type Judgement = { readonly may: true } | { readonly may: false; readonly
  * | read a dataset, prepare a declared one      | everybody; with `readers:`, those alone    |
  * | prepare a public `hf://` or `https://` URL  | everybody, without credentials             |
  * | prepare any other URL (`file://`, `s3://`)  | admins                                     |
+ * | the same with credentials handed over       | everybody, at AWS, the hub, and endpoints of dsc.yaml |
  * | release, renew, hand over a lease           | the user whom it was taken for             |
  * | lock, unlock, evict, declare datasets       | admins                                     |
  *
@@ -64,6 +67,10 @@ export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgemen
       return deed.isDeclared || isPublic(deed.source)
         ? { may: true }
         : no('an admin may stage this source for you; anybody may stage hf:// and https:// URLs')
+    case 'hand-over':
+      return deed.isKnown
+        ? { may: true }
+        : no('credentials go to AWS, the hub and the endpoints of declared datasets alone')
     case 'end-lease':
       return deed.holderUid === asker.uid ? { may: true } : no('this lease is of another user')
     case 'lock':

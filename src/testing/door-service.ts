@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { createDoorApi } from '../agent/door/door-api.js'
+import { createDoorApi, type FindOwnAccess } from '../agent/door/door-api.js'
 import { DoorClient } from '../agent/door/door-client.js'
 import { openDoorRecord } from '../agent/door/door-record.js'
 import { openDoor } from '../agent/door/door-server.js'
@@ -34,6 +34,7 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
       rules: { ownerUid: OWNER, admins: [] },
       undeclared: new UndeclaredBytes(9 * 1024 * 1024),
       guarded: new GuardedDatasets(example.cache),
+      onPrivate: () => {},
       version: '1.2.3',
       metrics: createMetrics(),
       stopping: stopping.signal,
@@ -45,10 +46,10 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
   }
   const door = await open()
   const client = new DoorClient(path, { onAway: () => {}, patienceMs: 300 })
-  const as = (uid: number) => {
+  const as = (uid: number, findOwnAccess?: FindOwnAccess) => {
     asker.uid = uid
     return {
-      api: createDoorApi(client, { bandwidthBytesPerSecond: undefined }),
+      api: createDoorApi(client, findOwnAccess ? { uid, findOwnAccess } : {}),
       record: openDoorRecord(client, 0),
     }
   }

@@ -1,4 +1,5 @@
 import { chmodSync, chownSync, existsSync, mkdirSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -18,9 +19,9 @@ export interface NodeService {
   as(owner: Owner, ...words: readonly string[]): Promise<Finished>
   startAs(owner: Owner, ...words: readonly string[]): Running
   /** Runs a shell script of the user, in which `dsc` is dsc. */
-  startShellAs(owner: Owner, script: string): Running
-  /** Stops the service as systemd does. */
-  stop(): Promise<void>
+  startShellAs(owner: Owner, script: string, environment?: Readonly<Record<string, string>>): Running
+  /** Stops the service as systemd does; `SIGKILL`: as the kernel does. Resolves with what it has said. */
+  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<Finished | undefined>
   start(): Promise<void>
 }
 
@@ -60,19 +61,19 @@ export async function startNodeService(
   let running: Running | undefined
   const startProcess = killWithTest(context)
   // From the root folder, for the dsc.yaml stands in the world's.
-  const run = (owner: Owner, command: readonly string[]) =>
+  const run = (owner: Owner, command: readonly string[], environment = {}) =>
     startProcess(command, {
       owner,
       cwd: '/',
-      environment: { DSC_DOOR: door, HOME: home, XDG_CACHE_HOME: home },
+      environment: { DSC_DOOR: door, HOME: home, XDG_CACHE_HOME: home, ...environment },
     })
   const startAs = (owner: Owner, ...words: readonly string[]) => run(owner, [...DSC, ...words])
   const start = async () => {
     const agent = world.start(['agent', '--config', config], { owner: SERVICE, environment: { HOME: home } })
     running = agent
-    await waitFor('the door', () => {
+    await waitFor('the door', async () => {
       if (agent.process.exitCode !== null) throw new Error('the service has ended')
-      return existsSync(door)
+      return existsSync(door) && (await isOpen(door)) // a killed one leaves its socket behind
     })
   }
   await start()
@@ -80,12 +81,21 @@ export async function startNodeService(
     world,
     door,
     startAs,
-    startShellAs: (owner, script) => run(owner, ['sh', '-c', `dsc() { ${DSC_IN_SHELL} "$@"; }; ${script}`]),
+    startShellAs: (owner, script, environment) =>
+      run(owner, ['sh', '-c', `dsc() { ${DSC_IN_SHELL} "$@"; }; ${script}`], environment),
     as: (owner, ...words) => startAs(owner, ...words).finished,
     start,
-    async stop() {
-      running?.process.kill('SIGTERM')
-      await running?.finished
+    async stop(signal = 'SIGTERM') {
+      running?.process.kill(signal)
+      return running?.finished
     },
   }
+}
+
+function isOpen(door: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(door, () => resolve(true))
+    socket.once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
 }

@@ -4,7 +4,7 @@ import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { BoundedMap } from '../../model/bounded-map.js'
 import type { Copy, CopyUse } from '../../model/copy.js'
-import { isDatasetName, isSameSource } from '../../model/dataset.js'
+import { findOwner, isDatasetName, isSameSource } from '../../model/dataset.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { findDamagedCopies } from '../../sources/damaged-copies.js'
 import type { PartDigest, WireObject } from '../../sources/peer-wire.js'
@@ -61,7 +61,8 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
   )
   const manifests = new OpenManifests()
   const list = (dataset: string) => {
-    if (!isDatasetName(dataset)) return Promise.resolve([])
+    // Copies of one user alone are for no other node, nor for its users.
+    if (!isDatasetName(dataset) || findOwner(dataset) !== undefined) return Promise.resolve([])
     const last = believed.get(dataset)
     if (last && last.untilMs > performance.now()) return last.copies
     const asked = listSound(record, node, dataset).then((copies) => {

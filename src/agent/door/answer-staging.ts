@@ -6,7 +6,7 @@ import { takeReadyCopy } from '../../cache/leases/take-ready-copy.js'
 import { planReady } from '../../cache/prepare/plan-prepare.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
-import { type Dataset, isUndeclared } from '../../model/dataset.js'
+import { type Dataset, findOwner, isUndeclared } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { isAdmin, judgeDeed } from '../../policy/rights.js'
@@ -21,6 +21,8 @@ import {
   requireRight,
 } from './door-call.js'
 import { locateHolder } from './find-holder.js'
+import { readHandedAccess } from './handed-access.js'
+import { openOwnSource } from './own-sources.js'
 import {
   type Fields,
   pickFields,
@@ -41,7 +43,7 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     const isReadable = known?.dataset.source === request.source && !isRefresh
     const ready = isReadable ? await takeReady(call, known.dataset) : null
     if (ready !== null) return { result: ready }
-    const { dataset, isDeclared } = judgeAsked(call, request, known)
+    const { dataset, isDeclared, call: reading } = judgeAsked(call, request, known)
     const room =
       isDeclared || isAdmin(call.asker, call.service.rules) ? undefined : takeUndeclared(call, dataset)
     const { anonymous: _, ...named } = dataset
@@ -56,7 +58,7 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     }
     try {
       return {
-        result: await openApi(call).prepare(asked, { signal: call.signal, onProgress: hideVictims(call) }),
+        result: await openApi(reading).prepare(asked, { signal: call.signal, onProgress: hideVictims(call) }),
       }
     } finally {
       room?.free()
@@ -73,13 +75,14 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     const isReadable = known?.dataset.source === asked.source && !isRefresh
     const ready = isReadable ? await planReady(call.service.cache, asked.name) : undefined
     if (ready) return { result: ready }
+    const { dataset, call: reading } = judgeAsked(call, asked, known)
     const request = {
-      dataset: judgeAsked(call, asked, known).dataset,
+      dataset,
       isRefresh,
       isPrefetch: readFlag(call.input, 'isPrefetch'),
       parties: choosePartiesOf(call, undefined),
     }
-    const plan = await openApi(call).planPrepare(request, call)
+    const plan = await openApi(reading).planPrepare(request, call)
     return { result: { ...plan, evictions: await keepShown(call, plan.evictions) } }
   },
   planEviction: async (call) => {
@@ -164,15 +167,29 @@ interface Known {
  * The dataset to stage, as the service knows it: a client's definition says which one, and an admin's alone how it is
  * reached. An undeclared source is read without credentials, for the service's are not the asker's.
  */
-function judgeAsked(call: DoorCall, asked: Dataset, known: Known | undefined): Known {
+function judgeAsked(
+  call: DoorCall,
+  asked: Dataset,
+  known: Known | undefined,
+): Known & { readonly call: DoorCall } {
   const { name, source, include, exclude } = asked
   const { readers } = known?.dataset ?? {}
   const plain = { name, source, include, exclude, ...(readers && { readers }) }
   const isSame = known?.dataset.source === source
   const isDeclared = isSame && known.isDeclared
   parseSourceUrl(asked.source)
+  const handed = readOptional(call.input, 'own', readHandedAccess)
+  if (handed && !isDeclared && (known === undefined || isSame)) {
+    const own = openOwnSource(call, asked, handed)
+    call.service.onPrivate()
+    return { ...own, isDeclared }
+  }
   requireRight(call, { kind: 'prepare', source: asked.source, isDeclared })
-  if (isDeclared) return known
+  if (isDeclared) return { ...known, call }
+  if (findOwner(name) !== undefined)
+    throw new DscError('NOT_PERMITTED', `${source} is read with its user's own credentials alone`, {
+      hint: 'log in as for the AWS CLI or the hub, then run dsc prepare with the URL again',
+    })
   const mayDoAll = isAdmin(call.asker, call.service.rules)
   // A name that stands for another source is not taken from it, however alike two digests can be made.
   const isNamed = isSame
@@ -183,7 +200,7 @@ function judgeAsked(call: DoorCall, asked: Dataset, known: Known | undefined): K
       hint: 'dsc dataset ls',
     })
   const own = { ...asked, ...(readers && { readers }) }
-  return { dataset: mayDoAll ? own : { ...plain, anonymous: true }, isDeclared }
+  return { dataset: mayDoAll ? own : { ...plain, anonymous: true }, isDeclared, call }
 }
 
 /** Finds the definition with the readers of the dataset. Rejects with NOT_PERMITTED unless the asker may read it. */

@@ -2,8 +2,10 @@ import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Peer } from '../../platform/peer-credentials.js'
 import { type Asker, type Deed, judgeDeed, type RightRules } from '../../policy/rights.js'
+import type { HandedAccess } from '../../sources/own-access.js'
 import type { LineWork } from '../server/answer-in-lines.js'
 import type { GuardedDatasets } from './guarded-datasets.js'
+import type { HandedAccesses } from './handed-access.js'
 import type { Fields } from './read-input.js'
 import type { UndeclaredBytes } from './undeclared-bytes.js'
 
@@ -13,6 +15,9 @@ export interface DoorService {
   readonly rules: RightRules
   readonly undeclared: UndeclaredBytes
   readonly guarded: GuardedDatasets
+  readonly handed: HandedAccesses
+  /** Called before anything is staged that is for one user alone. */
+  readonly onPrivate: () => void
   /** The version of dsc. */
   readonly version: string
 }
@@ -24,6 +29,8 @@ export interface DoorCall extends Omit<LineWork, 'write'> {
   /** Undefined: the asker is known by a folder alone. */
   readonly peer: Peer | undefined
   readonly input: Fields
+  /** Asks the client for new keys of its user's, in the place of expired ones. */
+  readonly askAccess: () => Promise<HandedAccess>
 }
 
 /** The answer of an operation: one object, or a list, of which each item is a line of its own. */

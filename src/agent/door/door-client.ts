@@ -8,6 +8,7 @@ import { FAILURES, type FailureCode } from '../../failure/failure-table.js'
 import { readJsonLines } from '../../frames/lines.js'
 import { askOnce } from '../../http/ask-once.js'
 import { pause } from '../../platform/poll.js'
+import type { HandedAccess } from '../../sources/own-access.js'
 import { findDoorFault } from './door-socket.js'
 import { type DoorGreeting, type DoorLine, pathOfOperation } from './door-wire.js'
 
@@ -27,6 +28,8 @@ const AWAY = new Set([
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: (progress: PrepareProgress) => void
+  /** Finds new keys of this user's when those that were handed over expire. */
+  readonly findAccess?: (() => Promise<HandedAccess | undefined>) | undefined
 }
 
 interface Tell {
@@ -119,6 +122,7 @@ export class DoorClient {
         options.heard()
         if ('progress' in line) options.onProgress?.(line.progress)
         else if ('item' in line) items.push(line.item)
+        else if ('need' in line) await this.#giveAccess(line.call, options)
         else if ('error' in line) throw failureOf(line.error)
         else return { result: line.result, items }
       }
@@ -126,6 +130,11 @@ export class DoorClient {
     } finally {
       answer?.destroy()
     }
+  }
+
+  /** Without new keys the service says that the old ones have expired. */
+  async #giveAccess(call: string, { findAccess, signal }: AskOptions): Promise<void> {
+    await this.ask('giveAccess', { call, own: await findAccess?.() }, { signal })
   }
 
   async #refused(answer: IncomingMessage): Promise<Error> {

@@ -15,11 +15,17 @@ import type { DoorResult, DoorService, Operation } from './door-call.js'
 import { DoorLimits } from './door-limits.js'
 import { listenAtDoor } from './door-socket.js'
 import { DOOR_VERSION, type DoorGreeting } from './door-wire.js'
+import { HandedAccesses, readHandedAccess } from './handed-access.js'
 import { identifyAsker, listNamedGroups } from './identify-asker.js'
-import { type Fields, readFields } from './read-input.js'
+import { type Fields, readFields, readOptional, readText } from './read-input.js'
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
-  greet: async ({ service }) => ({ result: greetingOf(service) }),
+  greet: async ({ service, asker }) => ({ result: greetingOf(service, asker.uid) }),
+  giveAccess: async ({ service, asker, input }) => {
+    const access = readOptional(input, 'own', readHandedAccess)
+    service.handed.give(readText(input, 'call'), { uid: asker.uid, access })
+    return { result: null }
+  },
   ...RECORD_OPERATIONS,
   ...STAGING_OPERATIONS,
 }
@@ -32,7 +38,7 @@ const LEASES: ReadonlySet<string> = new Set(['prepare', 'takeReady'])
 /** Operations that write to the record, of every user. */
 const CHANGES: ReadonlySet<string> = new Set([...LEASES, 'releaseUses', 'renewLease', 'handOverLease'])
 
-interface DoorOptions extends DoorService {
+interface DoorOptions extends Omit<DoorService, 'handed'> {
   /** Where the socket is. */
   readonly path: string
   readonly readPeer: ReadPeer
@@ -51,7 +57,8 @@ export interface Door {
 export async function openDoor(options: DoorOptions): Promise<Door> {
   const clients = new WeakMap<Socket, Peer>()
   const sockets = new Set<Socket>()
-  const state = { clients, limits: new DoorLimits(), directory: new UserDirectory() }
+  const handed = new HandedAccesses()
+  const state = { clients, handed, limits: new DoorLimits(), directory: new UserDirectory() }
   const server = createLimitedServer(undefined, (request, response) => {
     void answer({ ...options, ...state, request, response })
   })
@@ -73,6 +80,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
 }
 
 interface Answering extends DoorOptions {
+  readonly handed: HandedAccesses
   readonly clients: WeakMap<Socket, Peer>
   readonly limits: DoorLimits
   readonly directory: UserDirectory
@@ -116,7 +124,8 @@ async function operate(
   try {
     const input = readInput(await readJson(request))
     await answerInLines(answering, async ({ write, ...work }) => {
-      const call = { service: answering, asker, peer, input, ...work }
+      const askAccess = () => answering.handed.ask(write, { uid: asker.uid, signal: work.signal })
+      const call = { service: answering, asker, peer, input, askAccess, ...work }
       const answered = await operation(call).catch((error: unknown) => {
         // A client that is only cut off comes back to the next service, and goes on.
         if (stopping.aborted) answering.response.destroy()
@@ -154,8 +163,9 @@ function lastLine(answered: DoorResult, write: (line: object) => void): object {
   return { result: null }
 }
 
-function greetingOf({ cache, version }: DoorService): DoorGreeting {
+function greetingOf({ cache, version }: DoorService, uid: number): DoorGreeting {
   return {
+    uid,
     node: cache.node,
     cacheRoot: cache.root,
     policy: cache.policy,

@@ -13,6 +13,8 @@ export const PAGE_ROWS = 500
 export type DoorLine =
   | { readonly progress: PrepareProgress }
   | { readonly item: unknown }
+  /** The keys that were handed over expire: the client hands over new ones by `giveAccess`, with this `call`. */
+  | { readonly need: 'access'; readonly call: string }
   | { readonly result: unknown }
   | ErrorLine
 
@@ -22,6 +24,8 @@ export interface DoorGreeting {
   readonly cacheRoot: string
   readonly policy: CachePolicy
   readonly datasets: readonly Dataset[]
+  /** The user who asks, as the service sees them. Absent in a service that takes no credentials. */
+  readonly uid?: number
   /** Clock of the record, Unix epoch in ms. */
   readonly nowMs: number
   /** The version of dsc. */

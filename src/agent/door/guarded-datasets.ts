@@ -1,6 +1,7 @@
 import type { Cache } from '../../cache/cache.js'
 import { readCopyPages } from '../../cache/status/record-pages.js'
-import type { Dataset } from '../../model/dataset.js'
+import { type Dataset, findOwner } from '../../model/dataset.js'
+import { UserDirectory } from '../../platform/user-directory.js'
 
 /** How long readers of listed datasets count, in ms: the status asks again every second, for many users. */
 const KEPT_MS = 2000
@@ -14,6 +15,7 @@ type ReadersByName = ReadonlyMap<string, readonly string[]>
  */
 export class GuardedDatasets {
   readonly #cache: Cache
+  readonly #directory = new UserDirectory()
   #untilMs = 0
   /** The answers to lists of this while, each under the names that were new in it. */
   #found = new Map<string, Promise<ReadersByName>>()
@@ -60,7 +62,14 @@ export class GuardedDatasets {
     const found = new Map<string, readonly string[]>()
     const note = (name: string, readers: readonly string[] | undefined) => readers && found.set(name, readers)
     for (const name of names) note(name, declarations.get(name)?.readers)
-    const others = new Set(names.filter((name) => !declarations.has(name)))
+    const others = new Set<string>()
+    for (const name of names) {
+      if (declarations.has(name)) continue
+      // By its name, for the history outlives the copies.
+      const owner = findOwner(name)
+      if (owner === undefined) others.add(name)
+      else note(name, [`user:${await this.#directory.nameOf(owner)}`])
+    }
     if (others.size === 0) return found
     for (const { name, readers } of await listDefinitions()) if (others.has(name)) note(name, readers)
     for await (const copies of readCopyPages(record, { datasets: [...others] }, { nowMs: nowMs() }))

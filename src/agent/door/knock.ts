@@ -1,7 +1,7 @@
 import type { NodeApi } from '../../cache/api/node-api.js'
 import type { Config } from '../../config/config.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
-import { createDoorApi } from './door-api.js'
+import { createDoorApi, type FindOwnAccess } from './door-api.js'
 import { DoorClient } from './door-client.js'
 import { openDoorRecord } from './door-record.js'
 
@@ -19,13 +19,14 @@ export async function knock(
   tell: {
     readonly onAway: ((sentence: string) => void) | undefined
     readonly signal: AbortSignal | undefined
+    readonly findOwnAccess: FindOwnAccess
   },
 ): Promise<KnownService> {
   const client = new DoorClient(path, { onAway: (sentence) => tell.onAway?.(sentence), signal: tell.signal })
-  const { nowMs, node, cacheRoot: root, policy, datasets } = await client.greet()
+  const { nowMs, node, cacheRoot: root, policy, datasets, uid } = await client.greet()
   return {
     openRecord: () => openDoorRecord(client, nowMs),
-    createApi: (limits) => createDoorApi(client, limits),
-    seeConfig: (own) => ({ ...own, node, cache: { root, policy }, datasets }),
+    createApi: (limits) => createDoorApi(client, { ...limits, uid, findOwnAccess: tell.findOwnAccess }),
+    seeConfig: (own) => ({ ...own, node, cache: { root, policy }, datasets, uidAtDoor: uid }),
   }
 }

@@ -1,5 +1,5 @@
 import type { Cache } from '../../cache/cache.js'
-import { type Dataset, isUndeclared } from '../../model/dataset.js'
+import { type Dataset, findOwner, isUndeclared } from '../../model/dataset.js'
 import { isPublic } from '../../policy/rights.js'
 import { answerInTime } from './answer-in-time.js'
 import { type Catalog, makeCatalog } from './find-dataset.js'
@@ -43,7 +43,9 @@ export class KnownCatalog {
     const declared = this.#declared
     const asked = this.#cache.record.listDatasets().then((known) => {
       const names = new Set(declared.map(({ name }) => name))
-      const added = known.filter(({ name }) => !names.has(name)).map(withUsersRights)
+      const added = known
+        .filter(({ name }) => !names.has(name) && findOwner(name) === undefined)
+        .map(withUsersRights)
       return makeCatalog([...declared, ...added])
     })
     asked.catch(() => {}) // may fail while the earlier one is awaited

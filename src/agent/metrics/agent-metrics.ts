@@ -1,6 +1,7 @@
 import { describeArrivals } from '../../cache/arrivals/describe-arrivals.js'
 import type { Cache } from '../../cache/cache.js'
 import type { CopyUse } from '../../model/copy.js'
+import { findOwner } from '../../model/dataset.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { quotaBytes } from '../../policy/quota.js'
 import type { Origins } from '../../sources/source.js'
@@ -60,6 +61,7 @@ export class AgentMetrics {
 
   #count(event: RecordEvent): void {
     const { detail } = event
+    const dataset = labelOf(event.dataset)
     const metrics = this.#metrics
     switch (event.kind) {
       case 'evicted':
@@ -70,10 +72,10 @@ export class AgentMetrics {
         break
       case 'leased':
         metrics.add('dsc_uses_total', { outcome: detail.isHit === true ? 'hit' : 'wait' })
-        if (detail.isHit === true) metrics.add('dsc_hits_total', { dataset: event.dataset })
+        if (detail.isHit === true) metrics.add('dsc_hits_total', { dataset })
         if (typeof detail.waitedMs === 'number') {
           metrics.add('dsc_wait_seconds_total', { task: event.task ?? '' }, detail.waitedMs / 1000)
-          metrics.observe('dsc_dataset_wait_seconds', { dataset: event.dataset }, detail.waitedMs / 1000)
+          metrics.observe('dsc_dataset_wait_seconds', { dataset }, detail.waitedMs / 1000)
           metrics.observe('dsc_job_wait_seconds', { task: event.task ?? '' }, detail.waitedMs / 1000)
         }
         break
@@ -108,7 +110,8 @@ export class AgentMetrics {
 
   async #measureArrivals(staged: readonly CopyUse[]): Promise<void> {
     const readers = await describeArrivals(this.#cache.root, staged)
-    for (const { copyId, dataset } of staged) {
+    for (const { copyId, dataset: name } of staged) {
+      const dataset = labelOf(name)
       const found = readers.get(copyId) ?? []
       const waits = found.reduce((sum, reader) => sum + reader.waits, 0)
       this.#metrics.set('dsc_arriving_readers', { dataset }, found.length)
@@ -131,4 +134,9 @@ export class AgentMetrics {
     this.#metrics.set('dsc_sent_bytes_per_second', {}, Math.round(((bytes - before) / (nowMs - atMs)) * 1000))
     this.#sent = { atMs: nowMs, bytes }
   }
+}
+
+/** Datasets of one user alone share a label: everybody on the machine may read the metrics. */
+function labelOf(dataset: string): string {
+  return findOwner(dataset) === undefined ? dataset : 'private'
 }

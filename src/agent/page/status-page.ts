@@ -64,10 +64,15 @@ export class StatusPage {
     if (this.#status || this.#problem !== undefined) response.write(this.#describe())
   }
 
+  /** Ends all streams: those who may still look ask again. */
+  endStreams(): void {
+    for (const stream of this.#streams) stream.end()
+  }
+
   /** Ends all streams and stops reading. */
   close(): void {
     this.#isClosed = true
-    for (const stream of this.#streams) stream.end()
+    this.endStreams()
     this.#forget()
   }
 

@@ -6,6 +6,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { readBody } from '../../frames/body.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { Copy } from '../../model/copy.js'
+import { findOwner } from '../../model/dataset.js'
 import { FORMAT_NAMES, type FormatName, type ToldDialect } from '../../model/sample-formats.js'
 import { parseDialect } from '../../model/told-dialect.js'
 import { RECOGNITIONS } from '../../samples/formats/formats.js'
@@ -126,7 +127,7 @@ function readSplit(query: URLSearchParams): string | undefined {
 
 async function findReady(cache: Cache, copyId: string): Promise<Copy> {
   const [copy] = await cache.record.listCopies({ copyId, node: cache.node, states: ['ready'] }, cache.nowMs())
-  if (copy === undefined)
+  if (copy === undefined || findOwner(copy.dataset) !== undefined)
     throw new DscError('COPY_NOT_FOUND', `node ${cache.node} has no ready copy ${copyId}`)
   // Anybody who can write to the record can write any path there.
   const isOwn = copy.path === filesDirectory(publishedDirectoryOf(cache, copy) ?? '')

@@ -66,7 +66,9 @@ interface ServerOptions {
   /** Undefined: every client that reaches it may do everything, or what `users` says. */
   readonly tokens: readonly Token[] | undefined
   /** Of a service without tokens: users of this machine who may do everything, and what the others may. */
-  readonly users?: { readonly all: ReadonlySet<number>; readonly others: 'page' | 'nothing' } | undefined
+  readonly users?:
+    | { readonly all: ReadonlySet<number>; readonly others: () => 'page' | 'metrics' | 'nothing' }
+    | undefined
   /** `host:port` that others use to reach it; absent: the address on which it listens. */
   readonly reachedAs?: string | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
@@ -138,13 +140,14 @@ async function answer(
   try {
     const found = findRoute(routes, path)
     const isOpen = found?.route.isOpen === true
-    const isPage = found?.route.isPage ?? (tokens === undefined && found?.route.isForUsers) ?? false
+    const isForUsers = tokens === undefined && found?.route.isForUsers === true
+    const isPage = found?.route.isPage ?? isForUsers
     const may = isOpen ? 'all' : await judgeRequest(request, { tokens, users })
     const isReading = request.method === 'GET' || request.method === 'HEAD'
     if (may === 'nothing' && tokens !== undefined) refuse(response, 401, 'the token is missing or wrong')
     else if (tokens === undefined && !isOpen && !isOwnRequest(request.headers, reachedAs))
       refuse(response, 403, 'without agent.tokenFile the agent answers programs here only, at localhost')
-    else if (may === 'nothing' || (may === 'page' && !isPage))
+    else if (may === 'nothing' || (may === 'page' && !isPage) || (may === 'metrics' && !isForUsers))
       refuse(response, 403, tokens === undefined ? AT_THE_DOOR : 'this link opens the page and nothing else')
     else if (may === 'read' && !isReading) refuse(response, 403, 'this token may only read')
     else if (!found) refuse(response, 404, 'there is no such path')
@@ -168,7 +171,7 @@ async function judgeRequest(
 ): Promise<Permission> {
   if (tokens !== undefined || users === undefined) return judgeToken(headers.authorization, tokens)
   const uid = await findLocalUser(socket)
-  return uid !== undefined && users.all.has(uid) ? 'all' : users.others
+  return uid !== undefined && users.all.has(uid) ? 'all' : users.others()
 }
 
 function findRoute(routes: readonly Route[], path: string) {

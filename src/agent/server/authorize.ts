@@ -74,7 +74,7 @@ export function requireProtection(listen: HostPort, tokens: AgentTokens | undefi
 }
 
 /** The rights of a request. `page`: view the agent's page, as anybody with a link can. */
-export type Permission = 'all' | 'read' | 'page' | 'nothing'
+export type Permission = 'all' | 'read' | 'page' | 'metrics' | 'nothing'
 
 /** The rights of a request with this `Authorization` header. Takes as long for a nearly right token as for any. */
 export function judgeToken(header: string | undefined, tokens: readonly Token[] | undefined): Permission {

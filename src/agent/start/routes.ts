@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from '../../cache/cache.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
+import { findOwner } from '../../model/dataset.js'
 import { answerCancel, answerPrepare, answerReserve } from '../calls/prepare-route.js'
 import type { ArrivingObjects } from '../copies/arriving-objects.js'
 import type { LocalCopies } from '../copies/local-copies.js'
@@ -171,7 +172,7 @@ function prepareRoutes({ cache, stopping, note }: Served): readonly Route[] {
 async function serveManifest(cache: Cache, { response, parameters }: RouteCall): Promise<void> {
   const filter = { copyId: parameters[0]!, node: cache.node, states: ['ready'] } as const
   const [copy] = await cache.record.listCopies(filter, cache.nowMs())
-  if (!copy) {
+  if (!copy || findOwner(copy.dataset) !== undefined) {
     response.writeHead(404).end()
     return
   }

@@ -27,6 +27,7 @@ import { agentUrl } from '../server/agent-url.js'
 import { type AgentTokens, requireProtection } from '../server/authorize.js'
 import { describeExpiry, readExpiryMs } from '../server/certificate-expiry.js'
 import { PodSightings } from '../watch/pod-sightings.js'
+import { PrivateCopies } from '../watch/private-copies.js'
 import { type NodeWatch, watchNode } from '../watch/watch-node.js'
 import { createRoutes } from './routes.js'
 
@@ -96,6 +97,8 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     metrics.set('dsc_build_info', build, 1)
     if (tls) closers.add(watchCertificate(tls.cert, metrics, note))
     const page = new StatusPage(cache)
+    const privates = new PrivateCopies(() => page.endStreams())
+    await privates.look(cache)
     const stopping = new AbortController()
     const endAnswers = () => {
       stopping.abort('the agent stops')
@@ -103,7 +106,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     }
     let watch: NodeWatch | undefined
     const isReported = () => watch?.isReported() === true
-    const answering = { metrics, page, isReported, stopping: stopping.signal }
+    const answering = { metrics, page, privates, isReported, stopping: stopping.signal }
     const { server, agentMetrics } = await openServer(options, answering, closers)
     closers.add(endAnswers)
     const url = agentUrl({ ...options, listen: { host: listen.host, port: server.address.port } })
@@ -112,7 +115,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     await agentMetrics.refresh()
     const gateway = await openGateway(options, metrics, closers)
     csi = await openPlugin(options, closers)
-    await openDoorOf(options, { metrics, stopping: stopping.signal }, closers)
+    await openDoorOf(options, { metrics, privates, stopping: stopping.signal }, closers)
     const stop = () => {
       endAnswers() // at once: clients of the gateway may take a while
       return closers.close()
@@ -126,6 +129,7 @@ async function openServer(
   answering: {
     readonly metrics: Metrics
     readonly page: StatusPage
+    readonly privates: PrivateCopies
     readonly isReported: () => boolean
     readonly stopping: AbortSignal
   },
@@ -145,7 +149,7 @@ async function openServer(
   const server = await startAgentServer({
     listen,
     tokens: tokens?.accepted,
-    users: findUsers(options),
+    users: findUsers(options, answering.privates),
     tls,
     metrics,
     node: cache.node,
@@ -167,10 +171,16 @@ async function openServer(
 }
 
 /** The rights of this machine's users without a token, where a door or readers of a dataset limit them. */
-function findUsers({ door, cache }: AgentOptions): Parameters<typeof startAgentServer>[0]['users'] {
+function findUsers(
+  { door, cache }: AgentOptions,
+  privates: PrivateCopies,
+): Parameters<typeof startAgentServer>[0]['users'] {
   const hasReaders = cache.declared?.some(({ readers }) => readers !== undefined) === true
   if (door === undefined && !hasReaders) return undefined
-  return { all: new Set([0, process.geteuid?.() ?? 0]), others: hasReaders ? 'nothing' : 'page' }
+  return {
+    all: new Set([0, process.geteuid?.() ?? 0]),
+    others: () => (hasReaders ? 'nothing' : privates.isAny ? 'metrics' : 'page'),
+  }
 }
 
 async function openWatch(
@@ -216,7 +226,11 @@ async function openPlugin(
 /** Opens the door, if the configuration has one; then the service cleans up the cache, too. */
 async function openDoorOf(
   options: AgentOptions,
-  work: { readonly metrics: Metrics; readonly stopping: AbortSignal },
+  work: {
+    readonly metrics: Metrics
+    readonly privates: PrivateCopies
+    readonly stopping: AbortSignal
+  },
   closers: Closers,
 ): Promise<void> {
   const { cache, note, version, door } = options
@@ -233,6 +247,7 @@ async function openDoorOf(
       version,
       path,
       undeclared,
+      onPrivate: () => work.privates.note(),
       guarded,
       rules,
       readPeer,

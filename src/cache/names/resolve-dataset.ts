@@ -3,8 +3,15 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
-import { type Dataset, deriveDatasetName, isSameSource, type SourceSettings } from '../../model/dataset.js'
+import {
+  type Dataset,
+  deriveDatasetName,
+  isSameSource,
+  nameForOwner,
+  type SourceSettings,
+} from '../../model/dataset.js'
 import { findHubPage, parseSourceUrl } from '../../model/source-url.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import type { Surroundings } from '../surroundings.js'
 import { unknownDataset } from './unknown-dataset.js'
 
@@ -18,7 +25,7 @@ export async function resolveDataset(
   named: string,
   settings: SourceSettings = {},
 ): Promise<Dataset> {
-  const { datasets } = await context.config()
+  const { datasets, uidAtDoor } = await context.config()
   const raw = findFolder(named) ?? findHubPage(named, process.env.HF_ENDPOINT) ?? named
   const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   if (raw.includes('://')) {
@@ -27,6 +34,9 @@ export async function resolveDataset(
     if (declared) return declared
     const record = await context.openRecord()
     const name = deriveDatasetName(raw, settings)
+    const ownName = uidAtDoor === undefined ? undefined : nameForOwner(name, uidAtDoor)
+    const copied = ownName && (await findCopied(record, ownName, context.nowMs()))
+    if (copied && isSameSource(copied.source, raw)) return copied
     const known = await record.findDataset(name)
     const own =
       known && isSameSource(known.source, raw) ? known : { name, source: raw, include: [], exclude: [] }
@@ -47,10 +57,14 @@ export async function resolveDataset(
   const added = await record.findDataset(raw)
   if (added) return added
   // A dataset prepared by its URL and not listed yet, or one of which a rebuilt record has only copies.
-  const copies = await record.listCopies({ dataset: raw }, context.nowMs())
-  const copied = copies.findLast(({ source }) => source !== null)?.source
+  const copied = await findCopied(record, raw, context.nowMs())
   if (copied) return copied
   throw await unknownDataset(context, raw, { command: 'dsc prepare', otherwise: describeMissing(raw) })
+}
+
+async function findCopied(record: RecordStore, dataset: string, nowMs: number): Promise<Dataset | undefined> {
+  const copies = await record.listCopies({ dataset }, nowMs)
+  return copies.findLast(({ source }) => source !== null)?.source ?? undefined
 }
 
 /** Whether a user names a source rather than a dataset: by its URL, or by a path that shows that it is one. */

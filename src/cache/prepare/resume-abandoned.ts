@@ -1,3 +1,4 @@
+import { findOwner } from '../../model/dataset.js'
 import { holdByThisProcess } from '../../platform/processes.js'
 import type { Cache } from '../cache.js'
 import { prepareDataset } from './prepare-dataset.js'
@@ -7,7 +8,8 @@ export async function resumeAbandoned(cache: Cache, signal: AbortSignal): Promis
   const copies = await cache.record.listCopies({ node: cache.node, states: ['staging'] }, cache.nowMs())
   const finished: string[] = []
   for (const { dataset, source, stripe, isBeingStaged } of copies) {
-    if (isBeingStaged || source === null) continue
+    // Only its user has the credentials for a dataset of their own.
+    if (isBeingStaged || source === null || findOwner(dataset) !== undefined) continue
     const lease = {
       task: 'dsc cleanup',
       holder: holdByThisProcess(),

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { DscError } from '../../failure/dsc-error.js'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import type { HandedAccess, OwnAccess } from '../../sources/own-access.js'
+import { type Fields, readFields, readFlag, readNumber, readOptional } from './read-input.js'
+
+/** Longer than any session token of AWS. */
+const MAX_SECRET_CHARACTERS = 16_384
+/** How long a client may take to find new keys, ms: its user's chain may ask a process, or STS. */
+const PATIENCE_MS = 60_000
+
+/**
+ * Asks the clients that wait at the door for new keys when those that they handed over expire. What was handed over is
+ * nowhere but in the request that needs it: it is gone when that ends.
+ */
+export class HandedAccesses {
+  readonly #waiting = new Map<
+    string,
+    { readonly uid: number; readonly take: (access: HandedAccess | undefined) => void }
+  >()
+
+  /** Asks one client by a line of its answer. Rejects with SOURCE_DENIED if it does not answer. */
+  async ask(
+    write: (line: object) => void,
+    { uid, signal }: { readonly uid: number; readonly signal: AbortSignal },
+  ): Promise<HandedAccess> {
+    throwIfStopped(signal)
+    const call = randomUUID()
+    const { promise, resolve, reject } = Promise.withResolvers<HandedAccess | undefined>()
+    const timer = setTimeout(() => reject(expired('their dsc handed over no new ones')), PATIENCE_MS)
+    const stop = () => reject(expired('their dsc is gone'))
+    signal.addEventListener('abort', stop, { once: true })
+    this.#waiting.set(call, { uid, take: resolve })
+    write({ need: 'access', call })
+    try {
+      const access = await promise
+      if (access) return access
+      throw expired('their dsc finds no new ones')
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', stop)
+      this.#waiting.delete(call)
+    }
+  }
+
+  /** Takes the answer of a client. Does nothing for a call that is over, or of another user. */
+  give(
+    call: string,
+    { uid, access }: { readonly uid: number; readonly access: HandedAccess | undefined },
+  ): void {
+    const waiting = this.#waiting.get(call)
+    if (waiting?.uid === uid) waiting.take(access)
+  }
+}
+
+/** Makes handed-over access usable; `askAgain` asks the client for keys in the place of expired ones. */
+export function keepAccess(first: HandedAccess, askAgain: () => Promise<HandedAccess>): OwnAccess {
+  if (first.scheme === 'hf') return first
+  const { keys: _, ...place } = first
+  let keys: typeof first.keys | undefined = first.keys
+  const getKeys = async () => {
+    const known = keys
+    keys = undefined // a second call means that they expire
+    if (known && !isExpired(known)) return known
+    const again = await askAgain()
+    // Only keys may change: the place was judged.
+    if (again.scheme === 's3' && !isExpired(again.keys)) return again.keys
+    throw expired('those that their dsc handed over have expired, too')
+  }
+  return { ...place, getKeys }
+}
+
+function isExpired({
+  expiresAtMs = Number.POSITIVE_INFINITY,
+}: {
+  readonly expiresAtMs?: number | undefined
+}) {
+  return expiresAtMs <= Date.now()
+}
+
+function expired(why: string): DscError {
+  return new DscError('SOURCE_DENIED', `the credentials of this user have expired, and ${why}`, {
+    hint: 'log in anew (aws sso login), then run the same dsc prepare: it goes on where it was',
+  })
+}
+
+/** Reads handed-over access. Throws a RangeError that does not show what it found. */
+export function readHandedAccess(fields: Fields, name: string): HandedAccess {
+  const raw = readHidden(fields, name)
+  const scheme = raw.scheme
+  if (scheme === 'hf')
+    return { scheme, endpoint: readSecret(raw, 'endpoint'), token: readSecret(raw, 'token') }
+  if (scheme !== 's3') throw new RangeError(`${name}.scheme: expected s3 or hf`)
+  const keys = readHidden(raw, 'keys')
+  return {
+    scheme,
+    endpoint: readOptional(raw, 'endpoint', readSecret),
+    region: readOptional(raw, 'region', readSecret),
+    isPathStyle: readFlag(raw, 'isPathStyle'),
+    keys: {
+      accessKeyId: readSecret(keys, 'accessKeyId'),
+      secretAccessKey: readSecret(keys, 'secretAccessKey'),
+      sessionToken: readOptional(keys, 'sessionToken', readSecret),
+      expiresAtMs: readOptional(keys, 'expiresAtMs', readNumber),
+    },
+  }
+}
+
+function readHidden(fields: Fields, name: string): Fields {
+  const raw = fields[name]
+  if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return readFields(raw, name)
+  throw new RangeError(`${name}: expected an object`)
+}
+
+/** A text that may become a header. */
+function readSecret(fields: Fields, name: string): string {
+  const raw = fields[name]
+  if (typeof raw === 'string' && raw.length <= MAX_SECRET_CHARACTERS && /^[\x21-\x7e]+$/.test(raw)) return raw
+  throw new RangeError(`${name}: expected printable ASCII characters`)
+}
