@@ -1,12 +1,11 @@
 // Compiles src/ to dist/: every module with tsc, then some of them bundled into one file each, because they are started
-// so often that reading their modules one by one would be most of their time (scripts/bench/warm-prepare.mjs). The
-// library that draws the curves of the agent's page becomes one of the page's files.
+// so often that reading their modules one by one would be most of their time (scripts/bench/warm-prepare.mjs).
 // What was compiled from a file that is no more is removed first, so that no moved test runs twice.
 //   node scripts/build.mjs
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import glob from 'fast-glob'
-import { bundleCurves, makeBundles } from './bundles.mjs'
+import { makeBundles } from './bundles.mjs'
 
 const LEFT = /\.(d\.ts|js|js\.map)$/
 
@@ -19,4 +18,3 @@ const { status } = spawnSync('tsc', ['-p', 'tsconfig.json'], { stdio: 'inherit' 
 if (status !== 0) process.exit(status ?? 1)
 
 await makeBundles('dist')
-await bundleCurves('src/agent/page/files/uplot.js')

@@ -137,23 +137,6 @@ export async function makeBundles(dist, names = Object.keys(BUNDLES)) {
   return new Map(await Promise.all(made))
 }
 
-/** Makes one module of the page out of uPlot, which draws its curves; with its licence, which asks for that. */
-export async function bundleCurves(path) {
-  const licence = readFileSync('node_modules/uplot/LICENSE', 'utf8').trim()
-  const { outputFiles } = await build({
-    write: false,
-    stdin: { contents: "export { default } from 'uplot'", resolveDir: '.' },
-    outfile: path,
-    bundle: true,
-    format: 'esm',
-    minify: true,
-    legalComments: 'none',
-    banner: { js: `/*! uPlot\n${licence}\n*/` },
-    logLevel: 'warning',
-  })
-  for (const { contents } of outputFiles) replaceFile(path, contents)
-}
-
 /** Leaves a file alone that stays the same, and changes another one at once: a test beside may be reading it. */
 function replaceFile(path, contents) {
   if (existsSync(path) && readFileSync(path).equals(contents)) return
