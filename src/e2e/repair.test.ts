@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { startCountingStore } from '../testing/counting-store.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
 import { makeWorld, type World, writeTree } from '../testing/world.js'
+
+const MIB = 1024 * 1024
 
 interface CopyRow {
   readonly copy_id: string
@@ -121,4 +127,44 @@ test('cleanup removes what a killed repair left in an adopted folder, also on an
   assert.equal(code, 0, stderr)
   assert.deepEqual(readdirSync(folder).toSorted(), ['.dsc-repair-of-somebody-else', 'a.txt'])
   assert.ok(existsSync(join(folder, 'a.txt')))
+})
+
+test('one rotten file of two versions is reported of both, and fetched once', async (context) => {
+  const large = randomBytes(26 * MIB)
+  const store = await startCountingStore(
+    new Map([
+      ['d/large', large],
+      ['d/small', randomBytes(MIB)],
+    ]),
+  )
+  context.after(() => store.close())
+  const source = { source: 's3://bucket/d/', endpoint: store.endpoint, anonymous: true, pathStyle: true }
+  const world = await makeWorld(context, { datasets: { flowers: source } })
+  const paths: string[] = []
+  for (const version of ['one', 'two']) {
+    store.put('d/small', Buffer.from(version))
+    const { code, stdout, stderr } = await world.dsc('prepare', 'flowers', '--refresh', '--task', version)
+    assert.equal(code, 0, stderr)
+    paths.push(stdout.trim())
+  }
+  const [one, two] = paths.map((path) => join(path, 'large'))
+  rmSync(two!) // a file system that shares blocks shares no file
+  linkSync(one!, two!)
+  const rotten = Buffer.from(large)
+  rotten[20 * MIB]! ^= 1
+  chmodSync(one!, 0o644)
+  writeFileSync(one!, rotten)
+  const found = await world.dsc('verify', 'flowers', '--json')
+  assert.match(found.stderr, /"dsc verify flowers --repair"/)
+  const sent = store.sentBytes()
+  const { code, stdout, stderr } = await world.dsc('verify', 'flowers', '--repair', '--json')
+  assert.equal(code, 0, stderr)
+  const repaired = (JSON.parse(stdout) as { copies: { repaired: { repairedFiles: number } }[] }).copies
+  assert.deepEqual(
+    repaired.map((copy) => copy.repaired.repairedFiles),
+    [1, 1],
+  )
+  assert.ok(store.sentBytes() - sent <= 10 * MIB, 'the second part once')
+  for (const path of [one!, two!]) assert.ok(readFileSync(path).equals(large))
+  assert.equal(statSync(one!).ino, statSync(two!).ino)
 })

@@ -1,13 +1,14 @@
-import { constants, copyFileSync, linkSync, lstatSync, renameSync, rmSync, type Stats } from 'node:fs'
+import { lstatSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { ReusableObject } from '../../manifest/attached-previous.js'
 import { Manifest } from '../../manifest/manifest.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
-import { changeFileMode, onHeldPath } from '../../platform/held-path.js'
+import { onHeldPath } from '../../platform/held-path.js'
 import { checkObject } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
 import { staleDirectory } from './stale-staging.js'
+import { COPYING, LINKING, takeFile } from './take-file.js'
 
 /**
  * Takes objects that have not changed since the previous copy: same key, size and etag, or the same checksum under any
@@ -107,32 +108,4 @@ async function takeObject(
   }
   onHeldPath(unchecked, (checked) => onHeldPath(target, (to) => place(checked, to), { makesFolders }))
   return true
-}
-
-/** Ways to have a file in two copies: shared blocks, a shared inode, or a duplicate. */
-const REFLINK = (from: string, to: string) =>
-  copyFileSync(from, to, constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL)
-const COPY = (from: string, to: string) => copyFileSync(from, to, constants.COPYFILE_EXCL)
-const LINKING = [REFLINK, linkSync, COPY]
-const COPYING = [REFLINK, COPY]
-
-/** Whether `from` could become `to`, by the first way that works. */
-function takeFile(
-  from: string,
-  to: string,
-  options: { readonly stats: Stats; readonly places: readonly ((from: string, to: string) => void)[] },
-): boolean {
-  const { stats, places } = options
-  for (const place of places) {
-    try {
-      place(from, to)
-      if ((stats.mode & 0o222) !== 0) changeFileMode(to, 0o444)
-      return true
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? ''
-      if (code === 'EEXIST') return lstatSync(to).ino === stats.ino // linked before a kill, but not recorded
-      if (code === 'ENOSPC' || code === 'EDQUOT') throw error
-    }
-  }
-  return false
 }

@@ -1,5 +1,14 @@
-import { closeSync, constants, copyFileSync, openSync, renameSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  type Stats,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import { Manifest } from '../../manifest/manifest.js'
@@ -14,9 +23,11 @@ import { planParts } from '../../proof/plan-parts.js'
 import { withRetries } from '../../sources/retry.js'
 import type { Fetcher, Source } from '../../sources/source.js'
 import { syncPath } from '../download/publish-copy.js'
+import { LINKING, takeFile } from '../download/take-file.js'
 import { preallocate } from '../download/transfer/file-sink.js'
 import { KeptFolders } from '../download/transfer/kept-folders.js'
 import { PartTransfer, WholeTransfer } from '../download/transfer/transfer.js'
+import type { SharedRepairs } from './shared-repairs.js'
 import type { Damage } from './verify-copy.js'
 
 /** Result of a repair, including what it could not repair. */
@@ -38,6 +49,8 @@ interface RepairOptions {
   /** An empty folder on the file system of the files, to assemble them in. */
   readonly bench: HeldFolder
   readonly damages: readonly Damage[]
+  /** Repairs of the copies before this one. */
+  readonly shared?: SharedRepairs | undefined
   readonly stallTimeoutMs?: number | undefined
   readonly signal: AbortSignal
 }
@@ -45,7 +58,8 @@ interface RepairOptions {
 /**
  * Brings a published copy back in line with its manifest: fetches damaged files, for large ones only the wrong parts,
  * and removes files that do not belong. Each file is assembled outside the tree, checked against the manifest, synced
- * and renamed into place, so a reader sees the old file or the right one. Continues after a file that the source no
+ * and renamed into place, so a reader sees the old file or the right one. A file that several copies share is fetched
+ * for the first of them. Continues after a file that the source no
  * longer has. Rejects on failures that would hit every other file too, and if a folder of the copy is a link.
  */
 export async function repairCopy(options: RepairOptions): Promise<Repair> {
@@ -99,13 +113,29 @@ class CopyRepair {
       throw new DscError('USAGE', `${damage.path} is not in the manifest of ${name}`)
     }
     const draft = this.#options.bench.pathOf(`${entry.id}`)
-    if (!(await this.#fetchRight(entry, damage, draft))) return
+    const isFile = damage.problem === 'content' || damage.problem === 'size'
+    const damaged = isFile ? lstatSync(target, { throwIfNoEntry: false }) : undefined
+    if (!(await this.#takeShared(entry, damaged, draft)) && !(await this.#fetchRight(entry, damage, draft)))
+      return
     changeFileMode(draft, 0o444)
     await syncPath(draft)
     if (damage.problem === 'not-a-file') await removeDirectory(target)
     onHeldPath(target, (to) => renameSync(draft, to), { makesFolders: true })
     await syncPath(onHeldPath(target, (to) => resolveHeldPath(dirname(to))))
     this.#counts.repairedFiles += 1
+    this.#options.shared?.note(damaged, join(this.#options.files.name, damage.path))
+  }
+
+  /** Whether the draft is now the file that replaced this one in another copy. */
+  async #takeShared(entry: ManifestEntry, damaged: Stats | undefined, draft: string): Promise<boolean> {
+    const from = this.#options.shared?.find(damaged)
+    if (from === undefined) return false
+    const stats = lstatSync(from, { throwIfNoEntry: false })
+    if (!stats?.isFile() || !takeFile(from, draft, { stats, places: LINKING })) return false
+    const expected = { ...entry, digests: this.#manifest.parts.digestsOf(entry) }
+    if ((await checkObject(draft, expected, this.#options.signal)) === undefined) return true
+    rmSync(draft)
+    return false
   }
 
   /** False: the source no longer has these bytes; the failure is recorded. */

@@ -16,6 +16,7 @@ import { missingCopy } from '../names/missing-copy.js'
 import { nameInHint } from '../names/name-in-hint.js'
 import { markUntouched } from '../untouched-copy.js'
 import { type Repair, repairCopy } from './repair-copy.js'
+import { SharedRepairs } from './shared-repairs.js'
 import { type Damage, verifyCopy } from './verify-copy.js'
 
 /**
@@ -57,18 +58,19 @@ export async function verifyDataset(
     throw await missingCopy(cache.record, asked, hints)
   }
   const verified: VerifiedDataset[] = []
+  const repairing = { ...options, shared: new SharedRepairs() }
   for (const copy of ready) {
     if (names.length > 0 && !names.includes(copy.dataset)) continue
     if (options.accept?.(copy) === false) continue
     if (cache.record.isReadOnly && !options.isRepair) {
       // A read-only record takes no lease to keep the copy from being evicted.
-      verified.push(await verifyOne(cache, copy, options))
+      verified.push(await verifyOne(cache, copy, repairing))
       continue
     }
     const leaseId = await leaseForReading(cache, copy)
     if (leaseId === undefined) continue
     try {
-      verified.push(await verifyOne(cache, copy, options))
+      verified.push(await verifyOne(cache, copy, repairing))
     } finally {
       await cache.record.releaseUses({ leaseId }, cache.nowMs())
     }
@@ -76,14 +78,12 @@ export async function verifyDataset(
   return verified
 }
 
+type VerifyOptions = Parameters<typeof verifyDataset>[2] & { readonly shared: SharedRepairs }
+
 /** Failures that concern more than one copy. */
 const ENDING = ['INTERRUPTED', 'RECORD_UNAVAILABLE'] as const
 
-async function verifyOne(
-  cache: Cache,
-  copy: Copy,
-  options: Parameters<typeof verifyDataset>[2],
-): Promise<VerifiedDataset> {
+async function verifyOne(cache: Cache, copy: Copy, options: VerifyOptions): Promise<VerifiedDataset> {
   const { dataset, version, path } = copy
   const nothing = { dataset, version, path, checkedFiles: 0, checkedBytes: 0, damages: [], repaired: null }
   try {
@@ -94,11 +94,7 @@ async function verifyOne(
   }
 }
 
-async function verifyAndRepair(
-  cache: Cache,
-  copy: Copy,
-  options: Parameters<typeof verifyDataset>[2],
-): Promise<VerifiedDataset> {
+async function verifyAndRepair(cache: Cache, copy: Copy, options: VerifyOptions): Promise<VerifiedDataset> {
   const { dataset, version, path } = copy
   const { damages: differences, ...checked } = await compare(cache, copy, options)
   // An adopted folder belongs to its owner, who may keep other files in it.
@@ -123,12 +119,14 @@ async function verifyAndRepair(
     detail: { damages: damages.slice(0, 100) },
   })
   if (!options.isRepair) return found
-  const repaired = await repairOne(cache, copy, { damages, signal: options.signal }).catch(
-    (error: unknown) => {
-      if (!isDscError(error) || isDscError(error, ...ENDING)) throw error
-      return describeFailure(nameInHint(error, dataset))
-    },
-  )
+  const repaired = await repairOne(cache, copy, {
+    damages,
+    shared: options.shared,
+    signal: options.signal,
+  }).catch((error: unknown) => {
+    if (!isDscError(error) || isDscError(error, ...ENDING)) throw error
+    return describeFailure(nameInHint(error, dataset))
+  })
   if ('code' in repaired) return { ...found, failure: repaired }
   await cache.record.addEvent({
     ...event,
@@ -139,7 +137,7 @@ async function verifyAndRepair(
   return { ...found, repaired, failure: summarize(repaired.failures) }
 }
 
-async function compare(cache: Cache, copy: Copy, options: Parameters<typeof verifyDataset>[2]) {
+async function compare(cache: Cache, copy: Copy, options: VerifyOptions) {
   const directory = holdCopyDirectory(cache, copy)
   try {
     if (copy.origin !== 'local') directory.findFolder('files')?.close() // refuses to read through a link
@@ -172,7 +170,11 @@ function summarize(failures: Repair['failures']): KnownFailure | null {
 export async function repairOne(
   cache: Cache,
   copy: Copy,
-  options: { readonly damages: readonly Damage[]; readonly signal: AbortSignal },
+  options: {
+    readonly damages: readonly Damage[]
+    readonly shared?: SharedRepairs
+    readonly signal: AbortSignal
+  },
 ): Promise<Repair> {
   if (copy.source === null) {
     throw new DscError(

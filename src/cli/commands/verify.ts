@@ -66,12 +66,11 @@ function throwProblems(results: readonly VerifiedDataset[]): void {
     })
   }
   const damaged = results.filter(({ damages, repaired }) => damages.length > 0 && repaired === null)
-  if (damaged.length > 0) {
-    throw new DscError(
-      'COPY_DAMAGED',
-      `${damaged.map(({ dataset }) => dataset).join(', ')}: files differ from the manifest`,
-      { hint: `dsc verify ${damaged.map(({ dataset }) => dataset).join(' ')} --repair` },
-    )
+  const names = [...new Set(damaged.map(({ dataset }) => dataset))] // several versions may be damaged
+  if (names.length > 0) {
+    throw new DscError('COPY_DAMAGED', `${names.join(', ')}: files differ from the manifest`, {
+      hint: `dsc verify ${names.join(' ')} --repair`,
+    })
   }
 }
 
