@@ -85,7 +85,11 @@ export async function directAllReduce(
   buffer.encode(format)
   for (const other of others) send(other, 0, other)
   buffer.startSum(format, own)
-  for (const other of others.toSorted((a, b) => a - b)) {
+  for (const other of wireType === 'int8' ? network.keys() : others.toSorted((a, b) => a - b)) {
+    if (other === own) {
+      buffer.addOwnToSum(wireType, own)
+      continue
+    }
     onWaiting(network[other], 'reduce')
     for (const numbered of segments.entries())
       buffer.addToSum(wireType, numbered[1], await receive(other, 0, numbered))

@@ -1,6 +1,8 @@
-import type { Codec } from '../half/codec.js'
+import { type Codec, INFINITE_FLOAT_BITS } from '../half/codec.js'
+import type { Int8Blocks } from '../half/int8-blocks.js'
 import { planLayout, planParts, planSegments, type Segment } from './plan/layout.js'
-import { planAveraging, type WireType } from './plan/scale.js'
+import { planAveraging } from './plan/scale.js'
+import { tensorBytes, type WireType } from './plan/wire-type.js'
 
 /** The participants in the exchange of a bucket. */
 interface BucketCircle {
@@ -13,21 +15,21 @@ interface BucketCircle {
 }
 
 /** Bytes of codec memory that a bucket with parts of these sizes takes in `chunks` chunks. */
-export function bucketBytes(sizes: readonly number[], chunks: number): number {
-  const { chunkElements, paddedElements } = planLayout(planParts(sizes).elements, chunks)
+export function bucketBytes(sizes: readonly number[], chunks: number, wire: WireType): number {
+  const { chunkElements, paddedElements } = planLayout(planParts(sizes, wire).elements, chunks, wire)
   return paddedElements * 8 + chunkElements * 4 + 48
 }
 
 /** Encoding of a bucket in one attempt. */
 export interface WireFormat {
   readonly wireType: WireType
-  /** By part; empty for fp32. */
+  /** By part; empty for fp32 and int8. */
   readonly exponents: readonly number[]
 }
 
 /** Bits of inf without sign, per type. */
-const INFINITE_BITS = { fp32: 0x7f800000, fp16: 0x7c00 } as const
-const bytesOf = (wireType: WireType): 2 | 4 => (wireType === 'fp32' ? 4 : 2)
+const INFINITE_BITS = { fp32: INFINITE_FLOAT_BITS, fp16: 0x7c00 } as const
+const BYTES = { fp32: 4, fp16: 2 } as const
 
 /**
  * The fusion buffer of one bucket: the local gradients in fp32, kept until the step is committed, and beside them the
@@ -45,7 +47,9 @@ export class BucketBuffer {
   readonly #starts: readonly number[]
   readonly #averaging: ReturnType<typeof planAveraging>
   readonly #isSummedOverHost: boolean
-  readonly #segments: Readonly<Record<2 | 4, readonly Segment[]>>
+  readonly #segments: ReadonlyMap<WireType, readonly Segment[]>
+  /** With a plan for int8. */
+  readonly #blocks: Int8Blocks | undefined
   /** Kernels by wire type. */
   readonly #kernels: ReturnType<typeof pickKernels>
   // Addresses of the areas: local gradients, wire area, the sum of a chunk, one lane for a single value.
@@ -55,9 +59,14 @@ export class BucketBuffer {
   readonly #lane: number
 
   /** Reserves the areas of a bucket with parts of these `sizes`. */
-  constructor(codec: Codec, sizes: readonly number[], { ranks, chunks, isSummedOverHost }: BucketCircle) {
-    const { starts, elements } = planParts(sizes)
-    const { chunkElements, paddedElements } = planLayout(elements, chunks)
+  constructor(
+    { codec, blocks }: { readonly codec: Codec; readonly blocks?: Int8Blocks | undefined },
+    sizes: readonly number[],
+    { ranks, chunks, isSummedOverHost }: BucketCircle,
+  ) {
+    const wires: readonly WireType[] = blocks ? ['fp32', 'int8'] : ['fp32', 'fp16']
+    const { starts, elements } = planParts(sizes, wires[1]!)
+    const { chunkElements, paddedElements } = planLayout(elements, chunks, wires[1]!)
     this.elements = sizes.reduce((sum, size) => sum + size, 0)
     this.chunks = chunks
     this.#codec = codec
@@ -66,8 +75,9 @@ export class BucketBuffer {
     this.#starts = starts
     this.#averaging = planAveraging(ranks)
     this.#isSummedOverHost = isSummedOverHost
-    this.#segments = { 2: planSegments(chunkElements, 2), 4: planSegments(chunkElements, 4) }
-    this.#kernels = pickKernels(codec)
+    this.#segments = new Map(wires.map((wire) => [wire, planSegments(chunkElements, wire)]))
+    this.#blocks = blocks
+    this.#kernels = pickKernels(codec, { blocks, ranks })
     this.#local = codec.allocate(paddedElements * 4)
     this.#wire = codec.allocate(paddedElements * 4)
     this.#sum = codec.allocate(chunkElements * 4)
@@ -77,7 +87,7 @@ export class BucketBuffer {
 
   /** The pieces in which a chunk is sent. */
   segments(wireType: WireType): readonly Segment[] {
-    return this.#segments[bytesOf(wireType)]
+    return this.#segments.get(wireType) ?? []
   }
 
   /** Scales and narrows the local gradients into the wire area: all of them, or one chunk. */
@@ -94,7 +104,7 @@ export class BucketBuffer {
     return new Uint8Array(
       this.#codec.memory,
       this.#wireAt(wireType, this.#firstOf(chunk, offset)),
-      elements * bytesOf(wireType),
+      tensorBytes(wireType, elements),
     )
   }
 
@@ -115,7 +125,7 @@ export class BucketBuffer {
     { chunk, segment }: { readonly chunk: number; readonly segment: Segment },
     received: number,
   ): void {
-    const bytes = new Uint8Array(this.#codec.memory, received, segment.elements * bytesOf(wireType))
+    const bytes = new Uint8Array(this.#codec.memory, received, tensorBytes(wireType, segment.elements))
     const target = this.#wireAt(wireType, this.#firstOf(chunk, segment.offset))
     new Uint8Array(this.#codec.memory).set(bytes, target)
   }
@@ -137,10 +147,17 @@ export class BucketBuffer {
     this.#codec.kernels.addFloat(target, received, elements, 2 ** this.#averaging.shift)
   }
 
-  /** Starts an fp32 sum of a chunk from the local gradients: for direct exchange, like the next two. */
+  /**
+   * Starts an fp32 sum of a chunk: for direct exchange, like the next three. It starts from the local gradients; with
+   * int8 from zero, as this rank's own are among those that travel and are summed in rank order.
+   */
   startSum(format: WireFormat, chunk: number): void {
     const { scaleFloat } = this.#codec.kernels
     const first = this.#firstOf(chunk, 0)
+    if (format.wireType === 'int8') {
+      new Float32Array(this.#codec.memory, this.#sum, this.#chunkElements).fill(0)
+      return
+    }
     for (const { at, elements, exponent } of this.#spans(format, first, this.#chunkElements))
       scaleFloat(this.#localAt(at), this.#sum + (at - first) * 4, elements, this.#scaleOf(exponent))
   }
@@ -150,19 +167,27 @@ export class BucketBuffer {
     this.#kernels.accumulate[wireType](this.#sum + offset * 4, received, elements)
   }
 
+  /** sum += this rank's own chunk, as it would travel. */
+  addOwnToSum(wireType: WireType, chunk: number): void {
+    const source = this.#wireAt(wireType, this.#firstOf(chunk, 0))
+    this.#kernels.accumulate[wireType](this.#sum, source, this.#chunkElements)
+  }
+
   /** wire = the sum, rounded. */
   finishSum(wireType: WireType, chunk: number): void {
     const target = this.#wireAt(wireType, this.#firstOf(chunk, 0))
     this.#kernels.encode[wireType](this.#sum, target, this.#chunkElements, 1)
   }
 
-  /** Largest |mean| of each part that was sent, or undefined if one is not finite. */
+  /** Largest |mean| of each part that was sent, none with int8; undefined if one is not finite. */
   amaxes({ wireType, exponents }: WireFormat): readonly number[] | undefined {
     const amaxes: number[] = []
+    if (wireType === 'int8')
+      return this.#blocks?.areFinite(this.#wire, this.#paddedElements) ? amaxes : undefined
     for (const [part, first] of this.#starts.entries()) {
       const elements = this.#endOf(part) - first
       const address = this.#wireAt(wireType, first)
-      const bits = elements === 0 ? 0 : this.#codec.maximumBits(address, elements, bytesOf(wireType))
+      const bits = elements === 0 ? 0 : this.#codec.maximumBits(address, elements, BYTES[wireType])
       if (bits >= INFINITE_BITS[wireType]) return undefined
       amaxes.push(this.#valueOf(wireType, bits) * this.#unscaleOf(exponents[part] ?? 0))
     }
@@ -191,7 +216,7 @@ export class BucketBuffer {
   }
 
   /** One lane of the codec's own arithmetic turns the bits of a value into the value. */
-  #valueOf(wireType: WireType, bits: number): number {
+  #valueOf(wireType: 'fp32' | 'fp16', bits: number): number {
     const { memory } = this.#codec
     if (wireType === 'fp32') new Uint32Array(memory, this.#lane, 1)[0] = bits
     else {
@@ -211,7 +236,7 @@ export class BucketBuffer {
   }
 
   #wireAt(wireType: WireType, value: number): number {
-    return this.#wire + value * bytesOf(wireType)
+    return this.#wire + tensorBytes(wireType, value)
   }
 
   #localAt(value: number): number {
@@ -227,12 +252,30 @@ export class BucketBuffer {
   }
 }
 
-function pickKernels({ kernels }: Codec) {
+/** Blocks need no factors: they have their own scales, and take their share of the mean when they are summed. */
+function pickKernels(
+  { kernels }: Codec,
+  { blocks, ranks }: { readonly blocks: Int8Blocks | undefined; readonly ranks: number },
+) {
+  const share = Math.fround(1 / ranks)
+  const noRing = () => {
+    throw new Error('int8 does not go around a ring')
+  }
   return {
-    encode: { fp32: kernels.scaleFloat, fp16: kernels.encodeHalf },
-    decode: { fp32: kernels.scaleFloat, fp16: kernels.decodeHalf },
-    add: { fp32: kernels.addFloat, fp16: kernels.addHalf },
+    encode: {
+      fp32: kernels.scaleFloat,
+      fp16: kernels.encodeHalf,
+      int8: (source: number, target: number, count: number) => blocks?.encode(source, target, count),
+    },
+    decode: {
+      fp32: kernels.scaleFloat,
+      fp16: kernels.decodeHalf,
+      int8: (source: number, target: number, count: number) => blocks?.decode(source, target, count),
+    },
+    add: { fp32: kernels.addFloat, fp16: kernels.addHalf, int8: noRing },
     accumulate: {
+      int8: (target: number, source: number, count: number) =>
+        blocks?.accumulate(target, source, count, share),
       fp32: (target: number, source: number, count: number) => kernels.addFloat(target, source, count, 1),
       fp16: kernels.accumulateHalf,
     },

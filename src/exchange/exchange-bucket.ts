@@ -5,6 +5,7 @@ import type { Mode } from './connect-links.js'
 import { spreadOverHost } from './host/host-level.js'
 import type { Links } from './links.js'
 import { advanceScale, type ExchangeOutcome, planWire, type ScaleState } from './plan/scale.js'
+import type { WireType } from './plan/wire-type.js'
 
 /** A bucket's result, still in its wire area: `decode(format)` writes it over the local gradients. */
 export interface BucketResult extends WireFormat {
@@ -25,7 +26,7 @@ export async function exchangeBucket(
     /** Tensors in the bucket. */
     readonly tensors: number
     readonly scale: ScaleState
-    readonly wire: 'fp16' | 'fp32'
+    readonly wire: WireType
     readonly place: { readonly epoch: number; readonly step: number; readonly bucket: number }
     readonly onWaiting: OnWaiting
   },
@@ -45,7 +46,12 @@ export async function exchangeBucket(
   }
   const full: WireFormat = { wireType: 'fp32', exponents: [] }
   const isWithinHost = network.length === 1 && host.length > 1 // memory carries halves no faster
-  const format = wire === 'fp32' || isWithinHost ? full : planned
+  if (wire === 'int8' && network.length > 1) {
+    const blocks: WireFormat = { wireType: 'int8', exponents: [] }
+    const outcome = (await run(blocks, 0)) === undefined ? 'not finite' : 'clean'
+    return { ...blocks, outcome, nextScale: scale } // blocks have their own scales, and cannot overflow
+  }
+  const format = wire !== 'fp16' || isWithinHost ? full : planned
   const amaxes = await run(format, 0)
   if (amaxes !== undefined) return finish(format, scale, { kind: 'clean', wireType: format.wireType, amaxes })
   if (format.wireType === 'fp32') return finish(format, scale, { kind: 'not finite' })

@@ -12,6 +12,7 @@ export interface FaultRankOptions {
   readonly port: number
   readonly committedSteps: number
   readonly levels: 1 | 2
+  readonly wire: PlanFile['wire']
 }
 
 /** A report of a rank. Times are Unix epoch in milliseconds. */
@@ -32,12 +33,12 @@ export type FaultReport =
 const SIZES = [200_000, 1000, 70_000, 30_000]
 
 /** The plan of the suite: three buckets, the first two of several segments. */
-function faultPlan(ranks: number, levels: 1 | 2): PlanFile {
+function faultPlan({ ranks, levels, wire }: FaultRankOptions): PlanFile {
   const tensors = SIZES.map((elements, index) => ({ name: `tensor${index}`, elements }))
   return {
     hash: 'faults',
     ranks,
-    wire: 'fp16',
+    wire,
     levels,
     buckets: [{ tensors: tensors.slice(0, 2) }, { tensors: [tensors[2]!] }, { tensors: [tensors[3]!] }],
   }
@@ -45,12 +46,13 @@ function faultPlan(ranks: number, levels: 1 | 2): PlanFile {
 
 const report = (message: FaultReport) => process.send?.(message)
 
-async function run({ rank, ranks, port, committedSteps, levels }: FaultRankOptions): Promise<never> {
+async function run(options: FaultRankOptions): Promise<never> {
+  const { rank, ranks, port, committedSteps } = options
   let committed = committedSteps
   for (;;) {
     const session = await joinExchange({
       rendezvous: { host: '127.0.0.1', port },
-      plan: faultPlan(ranks, levels),
+      plan: faultPlan(options),
       rank,
       hostKey: rank < ranks / 2 ? 'first' : 'second',
       committedSteps: committed,
@@ -75,7 +77,7 @@ async function run({ rank, ranks, port, committedSteps, levels }: FaultRankOptio
       const isUntouched = isAll(own(committed), 0)
       // After a failure between two steps, the means of the previous step are there: no gradients of a new step were
       // added.
-      const isComplete = isAll(mean(committed - 1), 2e-3)
+      const isComplete = isAll(mean(committed - 1), options.wire === 'int8' ? 1 / 63 : 2e-3)
       committed = session.committedSteps()
       report({
         kind: 'failed',

@@ -14,6 +14,15 @@ const KILLS = Number(process.env.DSC_TEST_KILLS ?? 3)
 const PATIENCE: Patience = KILLS >= 50 ? DEFAULT_PATIENCE : { suspectAfterMs: 2500, lostAfterMs: 4000 }
 const WORKER = fileURLToPath(new URL('./fault-rank.test.worker.js', import.meta.url))
 
+/** How ranks exchange in a test. */
+type Way = Pick<FaultRankOptions, 'levels' | 'wire'>
+
+const WAYS: readonly (Way & { readonly name: string })[] = [
+  { name: 'one level', levels: 1, wire: 'fp16' },
+  { name: 'two levels', levels: 2, wire: 'fp16' },
+  { name: 'int8', levels: 1, wire: 'int8' },
+]
+
 interface Rank {
   readonly process: ChildProcess
   /** The next report of this kind; earlier ones count unless they were taken. */
@@ -37,13 +46,13 @@ function startRank(options: FaultRankOptions): Rank {
 }
 
 async function withRanks(
-  { patience, levels }: { readonly patience: Patience; readonly levels: 1 | 2 },
+  { patience, levels, wire }: Way & { readonly patience: Patience },
   body: (ranks: Rank[], rendezvous: Rendezvous) => Promise<void>,
 ): Promise<void> {
   const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, patience, nowMs: Date.now })
   const { port } = rendezvous
   const ranks = Array.from({ length: RANKS }, (_, rank) =>
-    startRank({ rank, ranks: RANKS, port, committedSteps: 0, levels }),
+    startRank({ rank, ranks: RANKS, port, committedSteps: 0, levels, wire }),
   )
   try {
     await body(ranks, rendezvous)
@@ -53,8 +62,8 @@ async function withRanks(
   }
 }
 
-for (const levels of [1, 2] as const)
-  test(`${levels === 1 ? 'one level' : 'two levels'}: SIGKILL of a rank at ${KILLS} random moments: every survivor names it within 1 s, no gradient is half-written, and they go on with a new one`, async () => {
+for (const { name, ...way } of WAYS)
+  test(`${name}: SIGKILL of a rank at ${KILLS} random moments: every survivor names it within 1 s, no gradient is half-written, and they go on with a new one`, async () => {
     const seed = Math.floor(Math.random() * 2 ** 31)
     console.log(`seed ${seed}`)
     let state = seed
@@ -64,7 +73,7 @@ for (const levels of [1, 2] as const)
     }
     const delays: number[] = []
     const seen = { untouched: 0, complete: 0 }
-    await withRanks({ patience: DEFAULT_PATIENCE, levels }, async (ranks, { port }) => {
+    await withRanks({ patience: DEFAULT_PATIENCE, ...way }, async (ranks, { port }) => {
       for (let kill = 0; kill < KILLS; kill++) {
         const joined = await Promise.all(ranks.map((rank) => rank.next('joined')))
         for (const { epoch } of joined) assert.equal(epoch, kill + 1)
@@ -92,7 +101,7 @@ for (const levels of [1, 2] as const)
           ranks: RANKS,
           port,
           committedSteps: failures[0]!.committedSteps,
-          levels,
+          ...way,
         })
       }
     })
@@ -100,9 +109,9 @@ for (const levels of [1, 2] as const)
     console.log(`named after ${delays[delays.length >> 1]} ms, at most ${delays.at(-1)} ms`, seen)
   })
 
-for (const levels of [1, 2] as const)
-  test(`${levels === 1 ? 'one level' : 'two levels'}: a frozen rank is named as suspect after ${PATIENCE.suspectAfterMs} ms and lost at ${PATIENCE.lostAfterMs} ms`, async () => {
-    await withRanks({ patience: PATIENCE, levels }, async (ranks) => {
+for (const { name, ...way } of WAYS.slice(0, 2))
+  test(`${name}: a frozen rank is named as suspect after ${PATIENCE.suspectAfterMs} ms and lost at ${PATIENCE.lostAfterMs} ms`, async () => {
+    await withRanks({ patience: PATIENCE, ...way }, async (ranks) => {
       await Promise.all(ranks.map((rank) => rank.next('joined')))
       await sleep(50)
       const frozenMs = Date.now()

@@ -1,5 +1,6 @@
 import { DscError } from '../failure/dsc-error.js'
 import { type Codec, MEMORY_LIMIT_BYTES, openCodec } from '../half/codec.js'
+import { Int8Blocks, RANDOM_BYTES } from '../half/int8-blocks.js'
 import { BucketBuffer, bucketBytes } from './bucket-buffer.js'
 import type { Mode } from './connect-links.js'
 import type { Levels } from './plan/find-levels.js'
@@ -27,8 +28,8 @@ export function openFusionBuffers(plan: PlanFile, mode: Mode, { network, host }:
   const sizes = plan.buckets.map(({ tensors }) => tensors.map(({ elements }) => elements))
   const sources = mode === 'ring' ? 1 : network.length - 1
   const bytes = sizes.reduce(
-    (sum, parts) => sum + bucketBytes(parts, network.length),
-    64 + (sources * READER_SLOTS + host.length) * SEGMENT_BYTES,
+    (sum, parts) => sum + bucketBytes(parts, network.length, plan.wire),
+    64 + (plan.wire === 'int8' ? RANDOM_BYTES : 0) + (sources * READER_SLOTS + host.length) * SEGMENT_BYTES,
   )
   if (bytes > MEMORY_LIMIT_BYTES) {
     throw new DscError(
@@ -42,10 +43,11 @@ export function openFusionBuffers(plan: PlanFile, mode: Mode, { network, host }:
   const codec = openCodec(bytes)
   const places = new Map<string, GradientPlace>()
   for (const [bucket, { tensors }] of plan.buckets.entries()) {
-    const { starts } = planParts(sizes[bucket]!)
+    const { starts } = planParts(sizes[bucket]!, plan.wire)
     for (const [at, { name, elements }] of tensors.entries())
       places.set(name, { bucket, offset: starts[at]!, elements })
   }
   const circle = { ranks: plan.ranks, chunks: network.length, isSummedOverHost: plan.levels === 2 }
-  return { codec, places, buffers: sizes.map((parts) => new BucketBuffer(codec, parts, circle)) }
+  const blocks = plan.wire === 'int8' ? new Int8Blocks(codec) : undefined
+  return { codec, places, buffers: sizes.map((parts) => new BucketBuffer({ codec, blocks }, parts, circle)) }
 }

@@ -20,7 +20,10 @@ export interface JoinOptions {
   /** Address at which other ranks reach this one. Default 127.0.0.1. */
   readonly listenHost?: string | undefined
   readonly token?: string | undefined
-  /** Default `ring`; `direct` sums in fp32 and takes two rounds, with a connection to every rank: for up to 8 ranks. */
+  /**
+   * Default `ring`, with int8 `direct`, which sums in fp32 and takes two rounds, with a connection to every rank: for up
+   * to 8 ranks.
+   */
   readonly mode?: Mode | undefined
   /**
    * With a plan of two levels: ranks with the same key sum through memory. Default: those of one machine, and of one
@@ -61,7 +64,14 @@ export class ExchangeSession {
 
   /** Use `joinExchange`, which also opens it. */
   constructor(options: JoinOptions) {
-    const { plan, mode = 'ring', committedSteps = 0 } = options
+    const { plan, committedSteps = 0 } = options
+    const { mode = plan.wire === 'int8' ? 'direct' : 'ring' } = options
+    if (plan.wire === 'int8' && (mode === 'ring' || plan.levels === 2))
+      throw new DscError(
+        'USAGE',
+        `int8 goes from each rank to all: not ${mode === 'ring' ? 'in mode ring' : 'in two levels'}`,
+        { hint: 'dsc exchange plan --wire fp16, or leave mode out' },
+      )
     this.#options = options
     this.#mode = mode
     this.#scales = options.scales ?? plan.buckets.map(() => FIRST_SCALE)

@@ -6,7 +6,7 @@ import { openRendezvous } from './rendezvous/open-rendezvous.js'
 /** A plan whose gradients are named `<bucket>.<index>`. */
 export const planOf = (
   ranks: number,
-  wire: 'fp16' | 'fp32',
+  wire: PlanFile['wire'],
   buckets: readonly (readonly number[])[],
 ): PlanFile => ({
   hash: `test-${ranks}-${wire}`,
@@ -20,7 +20,7 @@ export const planOf = (
 /** Opens a rendezvous and `ranks` sessions in this process, runs `body`, closes everything. */
 export async function withSessions(
   plan: PlanFile,
-  mode: Mode,
+  mode: Mode | undefined,
   body: (sessions: readonly ExchangeSession[]) => Promise<void>,
 ): Promise<void> {
   await withHosts(Array<undefined>(plan.ranks), { plan, mode }, body)
@@ -29,7 +29,7 @@ export async function withSessions(
 /** The same, with a host name for each rank. */
 export async function withHosts(
   hosts: readonly (string | undefined)[],
-  { plan, mode }: { readonly plan: PlanFile; readonly mode: Mode },
+  { plan, mode }: { readonly plan: PlanFile; readonly mode: Mode | undefined },
   body: (sessions: readonly ExchangeSession[]) => Promise<void>,
 ): Promise<void> {
   const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })

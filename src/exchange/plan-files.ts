@@ -10,7 +10,7 @@ import type { ExchangePlan } from './plan/plan-exchange.js'
 import type { UnitPlan } from './plan/plan-units.js'
 import type { ThinLink } from './plan/thin-link.js'
 import { explainUnlikeRanks, type JoinedProfile, joinProfiles, type Profile } from './plan/unlike-ranks.js'
-import type { WireType } from './plan/wire-type.js'
+import { WIRE_TYPES, type WireType } from './plan/wire-type.js'
 
 const positive = z.number().positive()
 const count = z.int().nonnegative()
@@ -49,7 +49,7 @@ const planSchema = z.object({
   format: z.literal('dsc.exchange.plan/1'),
   hash: z.string(),
   ranks: z.int().positive(),
-  wire: z.enum(['fp16', 'fp32']),
+  wire: z.enum(WIRE_TYPES),
   levels: z.literal([1, 2]).default(1),
   buckets: z.array(z.object({ tensors: z.array(z.object({ name: z.string(), elements: count })) })).min(1),
 })
@@ -59,7 +59,7 @@ export interface PlanFile {
   /** Ranks with different hashes refuse to exchange. */
   readonly hash: string
   readonly ranks: number
-  readonly wire: Exclude<WireType, 'int8'>
+  readonly wire: WireType
   /** 2: ranks of a host sum through its memory, and one of them is on the network. Default 1. */
   readonly levels?: 1 | 2 | undefined
   readonly buckets: readonly {

@@ -1,6 +1,7 @@
 import { ExchangeMismatch } from './failures.js'
 import type { FrameContext, FrameSource } from './links.js'
 import type { Segment } from './plan/layout.js'
+import { tensorBytes } from './plan/wire-type.js'
 import { findMismatch } from './wire/frame.js'
 
 /** The expected properties of a rank's next frame. */
@@ -21,7 +22,7 @@ export async function receiveFrame(
 ): Promise<number> {
   if (source === undefined) throw new Error(`no link from rank ${peer}`)
   const { header, address } = await source.next()
-  const bytes = segment.elements * (context.wireType === 'fp32' ? 4 : 2)
+  const bytes = tensorBytes(context.wireType, segment.elements)
   const expected = { ...context, rank: peer, hop, segment: index, bytes }
   const mismatch = findMismatch(expected, header, context.rank)
   if (mismatch !== undefined) throw new ExchangeMismatch(mismatch)

@@ -1,6 +1,7 @@
 import type { Mode } from './connect-links.js'
 import { joinExchange } from './join-exchange.js'
 import { median } from './plan/fit-link.js'
+import type { WireType } from './plan/wire-type.js'
 import type { PlanFile } from './plan-files.js'
 
 /** Result for one size of a benchmark. */
@@ -21,7 +22,7 @@ export async function benchExchange(options: {
   readonly ranks: number
   readonly rank: number
   readonly sizesBytes: readonly number[]
-  readonly wire: 'fp16' | 'fp32'
+  readonly wire: WireType
   readonly mode: Mode
   readonly levels: 1 | 2
   readonly repeats: number

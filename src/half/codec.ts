@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { DscError } from '../failure/dsc-error.js'
 import { assembleModule } from '../wasm/assembler.js'
 import { compileModule, findInstance, PAGE_BYTES } from '../wasm/runtime.js'
+import { INT8_KERNELS } from './int8-kernels.js'
 import { KERNELS } from './kernels.js'
 
 type Convert = (source: number, target: number, count: number, factor: number) => void
 type Add = (target: number, source: number, count: number, factor: number) => void
 type Accumulate = (target: number, source: number, count: number) => void
+type EncodeInt8 = (source: number, target: number, count: number, factor: number, random: number) => void
 type Maximum = (source: number, result: number, count: number) => void
 
 interface Exports {
@@ -20,9 +22,15 @@ interface Exports {
   readonly addFloat: Add
   readonly accumulateHalf: Accumulate
   readonly accumulateBrain: Accumulate
+  readonly encodeInt8: EncodeInt8
+  readonly decodeInt8: Convert
+  readonly accumulateInt8: Add
   readonly maximum16: Maximum
   readonly maximum32: Maximum
 }
+
+/** Bits of an infinite float without sign: those of NaN are above it. */
+export const INFINITE_FLOAT_BITS = 0x7f800000
 
 /** Maximum size of a WebAssembly memory. */
 export const MEMORY_LIMIT_BYTES = 4 * 1024 ** 3 - PAGE_BYTES
@@ -48,7 +56,7 @@ export interface Codec {
  */
 export function openCodec(capacityBytes: number): Codec {
   assert.ok(capacityBytes >= 0 && capacityBytes <= MEMORY_LIMIT_BYTES, `${capacityBytes} bytes`)
-  compiled ??= compileModule(assembleModule(KERNELS))
+  compiled ??= compileModule(assembleModule([...KERNELS, ...INT8_KERNELS]))
   const instance = findInstance<Exports>(compiled, capacityBytes + 32)
   if (instance === undefined)
     throw new DscError('USAGE', `found no memory for ${capacityBytes} bytes of half precision`, {

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Mode } from '../../exchange/connect-links.js'
+import { WIRE_TYPES, type WireType } from '../../exchange/plan/wire-type.js'
 import { type BenchRow, benchExchange } from '../../exchange/run-benchmark.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
@@ -18,11 +19,13 @@ interface BenchOptions {
   readonly listenHost?: string
   readonly tokenFile?: string
   readonly mib: readonly number[]
-  readonly wire: 'fp16' | 'fp32'
-  readonly mode: Mode
+  readonly wire: WireType
+  readonly mode?: Mode
   readonly levels: 1 | 2
   readonly repeats: number
 }
+
+type BenchSettings = BenchOptions & { readonly mode: Mode }
 
 /** `dsc exchange bench`: the speed of dsc's own ring, on this machine or between hosts. */
 export function exchangeBenchCommand({ report, signal }: CliContext): Command {
@@ -30,9 +33,12 @@ export function exchangeBenchCommand({ report, signal }: CliContext): Command {
     .description('time the exchange between Node processes')
     .option('--ranks <count>', 'processes', parseNumber(1, 'integer'), 2)
     .option('--mib <list>', 'MiB of the buckets, as fp32', parseSizes, [1, 4, 25])
-    .addOption(new Option('--wire <type>', 'type on the wire').choices(['fp16', 'fp32']).default('fp16'))
+    .addOption(new Option('--wire <type>', 'type on the wire').choices(WIRE_TYPES).default('fp16'))
     .addOption(
-      new Option('--mode <mode>', 'how ranks are connected').choices(['ring', 'direct']).default('ring'),
+      new Option('--mode <mode>', 'how ranks are connected (default: ring; direct with int8)').choices([
+        'ring',
+        'direct',
+      ]),
     )
     .option('--levels <count>', '2: ranks of a host share its memory', parseLevels, 1)
     .option('--repeats <count>', 'steps for each size', parseNumber(1, 'integer'), 15)
@@ -49,14 +55,15 @@ Examples:
   dsc exchange bench --ranks 2 --rank 0 --rendezvous gpu-1:7171 --listen-host 10.0.0.1    on one host
   dsc exchange bench --ranks 2 --rank 1 --rendezvous gpu-1:7171 --listen-host 10.0.0.2    on the other`,
     )
-    .action(async (options: BenchOptions) => {
+    .action(async (given: BenchOptions) => {
+      const options = { ...given, mode: given.mode ?? (given.wire === 'int8' ? 'direct' : 'ring') }
       const rows = options.rendezvous ? await runRank(options, options.rendezvous) : await runHere(options)
       const { ranks, wire, mode, levels } = options
       const answer: ExchangeBenchAnswer = { dsc: 1, ranks, wire, mode, levels, rows }
       report.result(answer, () => formatRows(rows))
     })
 
-  async function runRank(options: BenchOptions, rendezvous: HostPort): Promise<BenchRow[]> {
+  async function runRank(options: BenchSettings, rendezvous: HostPort): Promise<BenchRow[]> {
     const { rank, ranks, wire, mode, levels, repeats, listenHost } = options
     if (rank === undefined) throw new DscError('USAGE', '--rendezvous needs --rank', { hint: '--rank 0' })
     const token = await readToken(options.tokenFile)
@@ -77,7 +84,7 @@ Examples:
   }
 }
 
-async function runHere({ ranks, mib, wire, mode, levels, repeats }: BenchOptions): Promise<BenchRow[]> {
+async function runHere({ ranks, mib, wire, mode, levels, repeats }: BenchSettings): Promise<BenchRow[]> {
   const rendezvous = await openLocalRendezvous()
   const at = formatHostPort(rendezvous)
   const words = ['exchange', 'bench', '--rendezvous', at, '--ranks', String(ranks), '--mib', mib.join(',')]

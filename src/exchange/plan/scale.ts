@@ -1,5 +1,4 @@
-/** Type of values on the wire. */
-export type WireType = 'fp32' | 'fp16'
+import type { WireType } from './wire-type.js'
 
 /**
  * The scales of one bucket, a power of two for each of its parts: values are multiplied by 2^exponent before they

@@ -1,3 +1,4 @@
+import { BLOCK_VALUES, planBlockBytes } from '../../half/plan-blocks.js'
 import type { Gradient } from './gradient.js'
 
 /** Types of values on the wire. */
@@ -6,13 +7,9 @@ export const WIRE_TYPES = ['fp32', 'fp16', 'int8'] as const
 /** Type of values on the wire. */
 export type WireType = (typeof WIRE_TYPES)[number]
 
-/** Values of an int8 block, which has a scale of its own beside them. */
-export const BLOCK_VALUES = 256
-export const BLOCK_BYTES = BLOCK_VALUES + 4
-
 /** Bytes of a tensor of `elements` values on the wire. In int8 each tensor begins a block. */
 export function tensorBytes(wireType: WireType, elements: number): number {
-  if (wireType === 'int8') return Math.ceil(elements / BLOCK_VALUES) * BLOCK_BYTES
+  if (wireType === 'int8') return planBlockBytes(elements)
   return elements * (wireType === 'fp16' ? 2 : 4)
 }
 

@@ -1,11 +1,12 @@
 import { crc32 } from 'node:zlib'
-import type { WireType } from '../plan/scale.js'
+import type { WireType } from '../plan/wire-type.js'
 
 /** Every frame starts with this many bytes. */
 export const HEADER_BYTES = 48
 const MAGIC = 0x44534358 // DSCX
 const VERSION = 2
-const WIRE_TYPES: readonly WireType[] = ['fp32', 'fp16']
+/** In a header, a type is its place here. */
+const WIRE_TYPES: readonly WireType[] = ['fp32', 'fp16', 'int8']
 
 /** A frame's description of its payload. Two ranks that disagree on any field are out of step. */
 export interface FrameHeader {

@@ -2,9 +2,12 @@
 
 import copy
 import gc
+import json
 import os
 import signal
 import time
+from base64 import b64decode
+from pathlib import Path
 from random import Random, randrange
 
 import pytest
@@ -20,7 +23,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from dsc.exchange import BlockwiseInt8, blockwise_int8_hook, use_blockwise_int8
 from dsc.exchange.int8_blocks import _random_rows, decode_blocks, encode_blocks, mean_blocks
+from dsc.exchange.int8_hook import _Exchange
 
+ROOT = Path(__file__).resolve().parents[3]
 SHAPES = [(300, 20), (3,), (50, 50), (256,), (0, 7), (1001,), (64, 64)]
 CAP_MB = 0.02  # several buckets
 
@@ -57,6 +62,19 @@ def test_a_value_is_off_by_less_than_a_127th_of_the_largest_of_its_block(size):
     found = decode_blocks(encode_blocks(blocks))
     errors = (found.double() - blocks.double()).abs().amax(1)
     assert (errors < size * 1.0001 / 127).all() and errors.max() > 0.9 * size / 127
+
+
+def test_the_means_are_those_of_the_vectors_to_which_the_node_engine_is_held_as_well():
+    floats = lambda text: torch.frombuffer(bytearray(b64decode(text)), dtype=torch.float32)  # noqa: E731
+    for case in json.loads((ROOT / "fixtures/exchange/int8-vectors.json").read_text())["cases"]:
+        ranks = len(case["gradients"])
+        buckets = [torch.cat([floats(text) for text in rank]) for rank in case["gradients"]]
+        exchanges = [_Exchange(bucket, case["sizes"]) for bucket in buckets]
+        sent = [exchange.encode(ranks).view(ranks, -1, 260) for exchange in exchanges]
+        for rank, exchange in enumerate(exchanges):
+            exchange.sum(torch.stack([one[rank] for one in sent]), ranks)
+        exchanges[-1].accept(torch.cat([exchange.share for exchange in exchanges]))
+        assert torch.equal(buckets[-1], torch.cat([floats(text) for text in case["means"]]))
 
 
 @pytest.fixture

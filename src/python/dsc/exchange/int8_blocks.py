@@ -38,7 +38,7 @@ def encode_blocks(blocks: torch.Tensor) -> torch.Tensor:
         torch.amax(torch.abs(part.float(), out=first[: len(part)]), 1, out=found)
     # All scales at once: these are many small steps.
     is_finite = largest.isfinite()
-    scales = largest / LARGEST
+    scales = largest * (1 / LARGEST)  # not largest / 127: on a GPU that would be this, on a CPU not quite
     scales = torch.where(scales < SMALLEST_SCALE, 0.0, scales)
     inverse = torch.where((scales > 0) & is_finite, 1 / scales, 0.0)[:, None]
     rows = (scales.view(torch.int32).to(torch.int64) * HASH >> 16) % ROWS

@@ -92,7 +92,7 @@ def probe_link(
 
 
 def _convert_halves(values: torch.Tensor, ranks: int) -> torch.Tensor:
-    """What `scaled_half_hook` does to values."""
+    """Converts values as `scaled_half_hook` does."""
     scaled, wire = torch.empty_like(values), torch.empty_like(values, dtype=torch.float16)
     wire.copy_(torch.mul(values, 2.0, out=scaled))
     scaled.copy_(wire)
@@ -101,7 +101,7 @@ def _convert_halves(values: torch.Tensor, ranks: int) -> torch.Tensor:
 
 
 def _convert_int8(values: torch.Tensor, ranks: int) -> torch.Tensor:
-    """What `blockwise_int8_hook` does to values: to all of them, and to one rank's share of the mean."""
+    """Converts values as `blockwise_int8_hook` does: all of them, and one share of the mean."""
     count = len(values) // BLOCK_VALUES // ranks * ranks
     wire = encode_blocks(values.clone()[: count * BLOCK_VALUES].view(count, BLOCK_VALUES))
     encode_blocks(mean_blocks(wire.view(ranks, count // ranks, -1)))
