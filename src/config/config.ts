@@ -47,7 +47,7 @@ export interface Config {
       | undefined
     /** After this much silence of a node, its copies leave the record, ms; absent = never. */
     readonly forgetNodesAfterMs?: number | undefined
-    /** Unix socket at which everybody on this machine may ask this agent; absent = none. */
+    /** Unix socket at which everybody on this machine may ask this agent, with one for containers; absent = none. */
     readonly door?: string | undefined
     /** `user:…` and `group:…` that have all rights at the door, beside root and the agent's own user. */
     readonly admins: readonly string[]

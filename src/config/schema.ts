@@ -162,7 +162,7 @@ const agent = z.strictObject({
     .optional(),
   door: text('a Unix socket such as /run/dsc/dsc.sock, or none')
     .describe(
-      'Unix socket at which every user of this machine may ask the agent, or none. Default: /run/dsc/dsc.sock if the agent reads /etc/dsc/dsc.yaml, otherwise none.',
+      'Unix socket at which every user of this machine may ask the agent, or none; in jobs/ beside it is one for containers. Default: /run/dsc/dsc.sock if the agent reads /etc/dsc/dsc.yaml, otherwise none.',
     )
     .optional(),
   admins: parties

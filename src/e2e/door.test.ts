@@ -94,6 +94,15 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
       if (words.includes('lock')) await service.as(ROOT, 'unlock', 'flowers')
     })
 
+  test('gives root in a container no rights of an admin, at the socket of jobs', async () => {
+    const inJob = (script: string) =>
+      service.startShellAs(ROOT, script, { DSC_DOOR: join(service.door, '../jobs/dsc.sock') }).finished
+    const prepared = await inJob('dsc prepare flowers --task job && dsc release flowers --task job')
+    assert.match(prepared.stdout, /released 1 lease of task job/, prepared.stderr)
+    const refused = await inJob('dsc lock flowers')
+    assert.deepEqual([refused.code, /only an admin/.test(refused.stderr)], [NOT_PERMITTED, true])
+  })
+
   test('reads no file for a user that they might not read themselves', async () => {
     const refused = await service.as(ADA, 'prepare', 'file:///etc/')
     assert.deepEqual([refused.code, refused.stdout], [NOT_PERMITTED, ''])

@@ -8,8 +8,8 @@ export interface Asker {
   readonly uid: number
   /** `user:ada`, and `group:ops` for each group that a rule names. */
   readonly parties: readonly string[]
-  /** Whether the kernel named the user (`socket`), or a key of the gateway does (`key`). */
-  readonly shownBy: 'socket' | 'key'
+  /** Whether the kernel named the user, of this machine (`socket`) or of a container, or a key of the gateway does. */
+  readonly shownBy: 'socket' | 'container' | 'key'
 }
 
 /** The rights of users as dsc.yaml gives them, and the user of the service. */
@@ -52,7 +52,8 @@ export type Judgement = { readonly may: true } | { readonly may: false; readonly
  * | release, renew, hand over a lease           | the user whom it was taken for             |
  * | lock, unlock, evict, declare datasets       | admins                                     |
  *
- * A key of the gateway has the name that its maker gave it: it makes nobody an admin.
+ * Nobody in a container is an admin, or one of the readers: its root can be any user. Nor does a key of the gateway make
+ * an admin: it has the name that its maker gave it.
  */
 export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgement {
   if (isAdmin(asker, rules)) return { may: true }
@@ -68,6 +69,7 @@ export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgemen
         ? { may: true }
         : no('an admin may stage this source for you; anybody may stage hf:// and https:// URLs')
     case 'hand-over':
+      if (asker.shownBy !== 'socket') return no('credentials are handed over outside of containers alone')
       return deed.isKnown
         ? { may: true }
         : no('credentials go to AWS, the hub and the endpoints of declared datasets alone')
@@ -84,7 +86,7 @@ export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgemen
 
 /** Whether they may do everything. */
 export function isAdmin({ uid, parties, shownBy }: Asker, { ownerUid, admins }: RightRules): boolean {
-  if (shownBy === 'key') return false
+  if (shownBy !== 'socket') return false
   return uid === 0 || uid === ownerUid || admins.some((admin) => parties.includes(admin))
 }
 

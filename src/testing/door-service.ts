@@ -4,6 +4,7 @@ import { createDoorApi, type FindOwnAccess } from '../agent/door/door-api.js'
 import { DoorClient } from '../agent/door/door-client.js'
 import { openDoorRecord } from '../agent/door/door-record.js'
 import { openDoor } from '../agent/door/door-server.js'
+import { placeOfJobs } from '../agent/door/door-socket.js'
 import { GuardedDatasets } from '../agent/door/guarded-datasets.js'
 import { UndeclaredBytes } from '../agent/door/undeclared-bytes.js'
 import { createMetrics } from '../agent/metrics/metrics.js'
@@ -27,14 +28,15 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
   const asker = { uid: ADA }
   const notes: string[] = []
   const stopping = new AbortController()
-  const open = async () => {
+  const open = async (isForJobs = false) => {
     const door = await openDoor({
-      path,
+      path: isForJobs ? placeOfJobs(path) : path,
       cache: example.cache,
       rules: { ownerUid: OWNER, admins: [] },
       undeclared: new UndeclaredBytes(9 * 1024 * 1024),
       guarded: new GuardedDatasets(example.cache),
       onPrivate: () => {},
+      isForJobs,
       version: '1.2.3',
       metrics: createMetrics(),
       stopping: stopping.signal,

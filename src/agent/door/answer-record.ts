@@ -231,7 +231,8 @@ async function answerRenewal(call: DoorCall): Promise<DoorResult> {
 async function answerHandOver(call: DoorCall): Promise<DoorResult> {
   const { record, nowMs } = call.service.cache
   const lease = await findOwnLease(call)
-  const holder = locateChild(call.peer, readNumber(call.input, 'pid'), listPids)
+  const userId = call.asker.uid
+  const holder = locateChild(call.peer, readNumber(call.input, 'pid'), { userId, listPids })
   if (lease === undefined || holder === undefined) return { result: false }
   return { result: await record.handOverLease(lease.leaseId, holder, nowMs()) }
 }

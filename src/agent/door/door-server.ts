@@ -16,11 +16,13 @@ import { DoorLimits } from './door-limits.js'
 import { listenAtDoor } from './door-socket.js'
 import { DOOR_VERSION, type DoorGreeting } from './door-wire.js'
 import { HandedAccesses, readHandedAccess } from './handed-access.js'
-import { identifyAsker, listNamedGroups } from './identify-asker.js'
+import { identifyAsker, identifyJob, listNamedGroups } from './identify-asker.js'
 import { type Fields, readFields, readOptional, readText } from './read-input.js'
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
-  greet: async ({ service, asker }) => ({ result: greetingOf(service, asker.uid) }),
+  greet: async ({ service, asker }) => ({
+    result: greetingOf(service, asker.shownBy === 'socket' ? asker.uid : undefined),
+  }),
   giveAccess: async ({ service, asker, input }) => {
     const access = readOptional(input, 'own', readHandedAccess)
     service.handed.give(readText(input, 'call'), { uid: asker.uid, access })
@@ -41,6 +43,8 @@ const CHANGES: ReadonlySet<string> = new Set([...LEASES, 'releaseUses', 'renewLe
 interface DoorOptions extends Omit<DoorService, 'handed'> {
   /** Where the socket is. */
   readonly path: string
+  /** Whether processes of containers ask there, of which none is an admin. */
+  readonly isForJobs: boolean
   readonly readPeer: ReadPeer
   readonly metrics: Metrics
   readonly stopping: AbortSignal
@@ -66,7 +70,9 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
     socket.on('error', () => socket.destroy())
     // Before any byte: the kernel names the process that connected, even if another one writes later.
     const peer = options.readPeer(socket)
-    const free = peer && state.limits.tryTake('connections', { uid: peer.uid, isAdmin: peer.uid === 0 })
+    const free =
+      peer &&
+      state.limits.tryTake('connections', { uid: peer.uid, isAdmin: peer.uid === 0 && !options.isForJobs })
     if (peer === undefined || free === undefined) return socket.destroy()
     clients.set(socket, peer)
     sockets.add(socket)
@@ -116,7 +122,7 @@ async function operate(
     ...(cache.policy.shares ?? []).map(({ party }) => party),
     ...(cache.declared ?? []).flatMap(({ readers = [] }) => readers),
   ])
-  const asker = await identifyAsker(peer, { directory, groups })
+  const asker = answering.isForJobs ? identifyJob(peer) : await identifyAsker(peer, { directory, groups })
   const user = { uid: asker.uid, isAdmin: isAdmin(asker, rules) }
   if (CHANGES.has(name)) limits.countChange(user)
   if (LEASES.has(name)) await limits.requireLease(user, cache)
@@ -163,9 +169,9 @@ function lastLine(answered: DoorResult, write: (line: object) => void): object {
   return { result: null }
 }
 
-function greetingOf({ cache, version }: DoorService, uid: number): DoorGreeting {
+function greetingOf({ cache, version }: DoorService, uid: number | undefined): DoorGreeting {
   return {
-    uid,
+    ...(uid !== undefined && { uid }),
     node: cache.node,
     cacheRoot: cache.root,
     policy: cache.policy,

@@ -1,12 +1,19 @@
 import { chmodSync, lstatSync, mkdirSync, rmSync, type Stats } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 
 const FOLDER_MODE = 0o755
+/** The folder beside the socket that containers mount in the place of the socket's own. */
+const OF_JOBS = 'jobs'
 /** Clients that are waiting to be let in, at most; the kernel may allow fewer. */
 const BACKLOG = 4096
+
+/** The socket for containers of jobs, beside that of a service. */
+export function placeOfJobs(path: string): string {
+  return join(dirname(path), OF_JOBS, basename(path))
+}
 
 /**
  * Listens on the socket at `path`. Makes its folder if only that is missing, and replaces a socket at which nobody

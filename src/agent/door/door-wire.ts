@@ -24,7 +24,7 @@ export interface DoorGreeting {
   readonly cacheRoot: string
   readonly policy: CachePolicy
   readonly datasets: readonly Dataset[]
-  /** The user who asks, as the service sees them. Absent in a service that takes no credentials. */
+  /** The user who asks, as the service sees them. Absent where it takes no credentials of users. */
   readonly uid?: number
   /** Clock of the record, Unix epoch in ms. */
   readonly nowMs: number

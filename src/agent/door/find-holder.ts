@@ -58,7 +58,7 @@ function findAncestor(peer: Peer, innerPid: number): number | undefined {
 export function locateChild(
   peer: Peer | undefined,
   innerPid: number,
-  listPids: () => readonly number[],
+  { userId, listPids }: { readonly userId: number; readonly listPids: () => readonly number[] },
 ): LeaseHolder | undefined {
   if (peer === undefined) return undefined
   const pid = listPids().find((candidate) => {
@@ -66,7 +66,7 @@ export function locateChild(
     return status?.parentPid === peer.pid && status.innerPid === innerPid && status.uid === peer.uid
   })
   const found = pid === undefined ? undefined : identifyProcess(pid)
-  return found && { ...found, userId: peer.uid }
+  return found && { ...found, userId }
 }
 
 function readStatus(pid: number): Status | undefined {

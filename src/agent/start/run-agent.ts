@@ -2,20 +2,14 @@ import type { Cache } from '../../cache/cache.js'
 import { SAMPLES_FOLDER } from '../../cache/cache-layout.js'
 import { guardCopies } from '../../cache/guard-copy.js'
 import { makeHeld } from '../../cache/held-cache.js'
-import { keepClean } from '../../cache/upkeep/keep-clean.js'
 import { type Closers, openOrClose } from '../../failure/closers.js'
-import { DscError, isDscError } from '../../failure/dsc-error.js'
 import type { HostPort } from '../../model/host-port.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { HeldFolder } from '../../platform/held-folder.js'
-import { loadReadPeer, type ReadPeer } from '../../platform/peer-credentials.js'
 import type { RightRules } from '../../policy/rights.js'
 import { ArrivingObjects } from '../copies/arriving-objects.js'
 import { openLocalCopies } from '../copies/local-copies.js'
 import type { Csi, CsiSettings } from '../csi/open-csi.js'
-import { openDoor } from '../door/door-server.js'
-import { GuardedDatasets } from '../door/guarded-datasets.js'
-import { UndeclaredBytes } from '../door/undeclared-bytes.js'
 import type { GatewayOptions } from '../gateway/gateway-options.js'
 import { GatewayThreads } from '../gateway/gateway-threads.js'
 import { AgentMetrics } from '../metrics/agent-metrics.js'
@@ -29,6 +23,7 @@ import { describeExpiry, readExpiryMs } from '../server/certificate-expiry.js'
 import { PodSightings } from '../watch/pod-sightings.js'
 import { PrivateCopies } from '../watch/private-copies.js'
 import { type NodeWatch, watchNode } from '../watch/watch-node.js'
+import { openDoors } from './open-doors.js'
 import { createRoutes } from './routes.js'
 
 /** A running agent. */
@@ -115,7 +110,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     await agentMetrics.refresh()
     const gateway = await openGateway(options, metrics, closers)
     csi = await openPlugin(options, closers)
-    await openDoorOf(options, { metrics, privates, stopping: stopping.signal }, closers)
+    await openDoors(options, { metrics, privates, stopping: stopping.signal }, closers)
     const stop = () => {
       endAnswers() // at once: clients of the gateway may take a while
       return closers.close()
@@ -221,56 +216,6 @@ async function openPlugin(
   const csi = await openCsi({ cache, settings, version, note })
   closers.add(() => csi.stop())
   return csi
-}
-
-/** Opens the door, if the configuration has one; then the service cleans up the cache, too. */
-async function openDoorOf(
-  options: AgentOptions,
-  work: {
-    readonly metrics: Metrics
-    readonly privates: PrivateCopies
-    readonly stopping: AbortSignal
-  },
-  closers: Closers,
-): Promise<void> {
-  const { cache, note, version, door } = options
-  if (door === undefined) return
-  try {
-    const { path, rules } = door
-    const guarded = new GuardedDatasets(cache)
-    const undeclared = new UndeclaredBytes(door.undeclaredBytesPerUser)
-    const readPeer = requireReadPeer()
-    const opened = await openDoor({
-      ...work,
-      cache,
-      note,
-      version,
-      path,
-      undeclared,
-      onPrivate: () => work.privates.note(),
-      guarded,
-      rules,
-      readPeer,
-    })
-    closers.add(keepClean(cache, { historyMs: door.historyMs, note, stopping: work.stopping }))
-    closers.add(() => opened.stop(GRACE_MS)) // first: those at the door do not wait for a cleanup
-  } catch (error) {
-    if (door.isRequired || !isDscError(error, 'CONFIG_INVALID', 'NODE_TAKEN')) throw error
-    note(`no door for the users of this machine: ${error.message}`)
-  }
-}
-
-/** Throws CONFIG_INVALID where the kernel cannot be asked who connects. */
-function requireReadPeer(): ReadPeer {
-  const readPeer = loadReadPeer()
-  if (!('obstacle' in readPeer)) return readPeer
-  throw new DscError(
-    'CONFIG_INVALID',
-    `agent.door: cannot ask the kernel who connects: ${readPeer.obstacle}`,
-    {
-      hint: 'install dsc with its optional dependencies, or set agent.door to none',
-    },
-  )
 }
 
 /** Opens the folder of this agent's tables of samples, and holds it, so that nobody can redirect its writes. */
