@@ -56,7 +56,7 @@ export async function findOwnAccess(dataset: Dataset): Promise<HandedAccess | un
   if (scheme === 's3') {
     const { findOwnKeys } = await import('./sources/s3/own-keys.js')
     return findOwnKeys(dataset).catch((error: unknown) => {
-      if (isDscError(error, 'SOURCE_DENIED')) return undefined // there are none
+      if (isDscError(error, 'SOURCE_DENIED')) return undefined // this user has no keys
       throw error
     })
   }

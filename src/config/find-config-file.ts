@@ -58,7 +58,7 @@ function findAbove(options: FindOptions): FoundConfigFile {
   const user = options.user ?? { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
   let ignored: FoundConfigFile['ignored']
   const folders = listParents(workingDirectory)
-  // Usually there is none: whose the folders are takes a millisecond to find out.
+  // Usually no such file exists, and it takes a millisecond to find out who owns the folders.
   if (!folders.some((folder) => existsSync(join(folder, 'dsc.yaml')))) return { path: undefined }
   for (const folder of folders) {
     const path = join(folder, 'dsc.yaml')

@@ -37,7 +37,7 @@ export function chooseDoor(from: Surroundings): Config['door'] | 'usual' {
   return isOwn ? undefined : 'usual'
 }
 
-/** The socket that a file names as `agent.door`. Undefined: it names none, or says that there is none. */
+/** The socket that a file names as `agent.door`. Undefined if it names no socket, or turns the door off. */
 export function placeDoor(door: string | undefined, base: PathBase): string | undefined {
   return door === undefined || door === NO_DOOR ? undefined : resolvePath(door, base)
 }

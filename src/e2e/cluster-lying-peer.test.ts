@@ -37,7 +37,7 @@ async function forge(files: string, key: string): Promise<void> {
 for (const { name, options, verifiedBy } of [
   { name: 'etags that are MD5', options: {}, verifiedBy: { 'etag-md5': 4 } },
   {
-    name: 'checksums beside etags that are none',
+    name: 'checksums beside etags that are not MD5 sums',
     options: { hasChecksums: true, isKmsEncrypted: true },
     verifiedBy: { crc32: 4 },
   },

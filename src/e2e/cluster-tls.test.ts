@@ -84,7 +84,7 @@ test('who does not trust the authority is told so, without advice for Node.js', 
   assert.match(history.stdout, /5 B from the store; node-a unable to verify the first certificate/)
 })
 
-/** Asks whoever made its certificate. */
+/** Accepts every certificate. */
 async function askAgent(url: string, path: string): Promise<{ readonly text: string }> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const headers = { authorization: `Bearer ${TOKEN}` }

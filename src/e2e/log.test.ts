@@ -63,7 +63,7 @@ test('what is tried again is said with its reason', async (context) => {
   assert.match(said, /verbose GET http:\/\/127\.0\.0\.1:1\/bucket\S*: .*ECONNREFUSED.* after 0 bytes/)
 })
 
-test('a log that cannot be written, or a level that is none, is a usage error', async (context) => {
+test('an unwritable log file or an unknown level is a usage error', async (context) => {
   const world = await makeWorld(context, {})
   const lost = await world.dsc('status', '--log-file', join(world.directory, 'nowhere/dsc.log'))
   assert.equal(lost.code, 2)

@@ -156,7 +156,7 @@ describe('a URL that is staged at the door with credentials of its user', { skip
     requireNoSecret('at the end')
   })
 
-  test('asks for new keys while its user waits, and says it when there are none', async () => {
+  test('asks for new keys while its user waits, and says if the user has none', async () => {
     const counter = join(homeOf(ADA), 'asked')
     writeFileSync(counter, '')
     chownSync(counter, ADA.uid, ADA.gid)

@@ -97,7 +97,7 @@ for (const { name, environment, endpoint, exitCode, says } of [
     name: 'an AWS_CA_BUNDLE without a certificate',
     environment: { AWS_CA_BUNDLE: textFile },
     exitCode: 3,
-    says: /no-certificate\.txt are none/,
+    says: /no-certificate\.txt are not certificates/,
   },
 ]) {
   test(`${name} is refused with the reason and what to do`, async (context) => {

@@ -65,7 +65,7 @@ test('a share borrows what another leaves unused, and gives it back when that on
   assert.match(text.stdout, /account:vision +node-a +50%/)
 })
 
-test('a copy counts for whoever used it last; a prefetch takes nothing that is guaranteed', async (context) => {
+test('a copy counts for its last user; a prefetch takes no guaranteed room', async (context) => {
   const world = await makeSharedNode(context)
   for (const name of ['a', 'b']) await prepareFor(world, 'nlp', name)
   for (const name of ['c', 'd']) await prepareFor(world, 'vision', name)

@@ -155,7 +155,7 @@ function parseHead<Head>(
     return parse(JSON.parse(bytes.toString('utf8')))
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof TypeError)
-      throw refuse(`sent a head that is none: ${error.message}`)
+      throw refuse(`sent a malformed head: ${error.message}`)
     throw error
   }
 }

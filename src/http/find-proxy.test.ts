@@ -26,7 +26,12 @@ for (const { name, origin, environment, url } of [
     url: 'http://p:1',
   },
   { name: 'for all', origin: HTTP, environment: { ALL_PROXY: 'https://p' }, url: 'https://p:443' },
-  { name: 'empty is none', origin: HTTPS, environment: { HTTPS_PROXY: ' ' }, url: undefined },
+  {
+    name: 'an empty variable sets no proxy',
+    origin: HTTPS,
+    environment: { HTTPS_PROXY: ' ' },
+    url: undefined,
+  },
   ...[
     '*',
     'example',

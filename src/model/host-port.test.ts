@@ -13,7 +13,7 @@ for (const [raw, address] of [
   })
 }
 
-test('parseHostPort takes the default port where there is none', () => {
+test('parseHostPort uses the default port if the text has none', () => {
   assert.deepEqual(parseHostPort('gpu-07', 7171), { host: 'gpu-07', port: 7171 })
   assert.deepEqual(parseHostPort('[::1]', 7171), { host: '::1', port: 7171 })
   assert.deepEqual(parseHostPort('gpu-07:1', 7171), { host: 'gpu-07', port: 1 })

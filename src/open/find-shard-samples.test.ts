@@ -72,7 +72,7 @@ test('a list that another user of this node kept is found, and a damaged one is 
   assert.equal(findKeptSamples(listed, { cacheFolder, root: other })?.table.count, 8)
 })
 
-test('a list of other shards is none of these', async (t) => {
+test('a kept list of other shards is not used', async (t) => {
   const { find, shards, cacheFolder, root } = await comingShards(t)
   await find()
   const fewer = { version: 'v1', split: undefined, shards: shards.slice(0, 1) }

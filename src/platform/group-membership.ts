@@ -14,7 +14,7 @@ export function isGroupMember(group: string, user?: string): boolean {
   return [process.getegid?.(), ...(process.getgroups?.() ?? [])].includes(entry.id)
 }
 
-/** The system's list of groups; empty where there is none. */
+/** The system's list of groups; empty on a system without one. */
 export function readGroups(): string {
   try {
     return readFileSync('/etc/group', 'utf8')

@@ -33,7 +33,7 @@ async function holdFolder(t: TestContext) {
   return { base, path, outside, held }
 }
 
-test('a folder is found by its path, and undefined where there is none', async (t) => {
+test('a folder is found by its path; a missing one is undefined', async (t) => {
   const { path, base, held } = await holdFolder(t)
   assert.equal(held.name, path)
   assert.equal(resolveHeldPath(held.path), path)
@@ -102,7 +102,7 @@ test('a folder is made where it is missing, and only found where it is there', a
   assert.deepEqual(readdirSync(path), ['sub'])
 })
 
-test('an entry moves into another held folder under a new name; false where there is none', async (t) => {
+test('an entry moves into another held folder under a new name; false if it is missing', async (t) => {
   const { path, outside, held } = await holdFolder(t)
   const target = HeldFolder.find(outside)!
   t.after(() => target.close())

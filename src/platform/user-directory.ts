@@ -27,20 +27,20 @@ export class UserDirectory {
     return (await this.#find({ file: 'passwd', key: String(uid), at: 2, field: 0 })) ?? `uid-${uid}`
   }
 
-  /** The user of this name; undefined if there is none. */
+  /** The user of this name, or undefined. */
   async accountOf(name: string): Promise<Account | undefined> {
     const read = (field: number) => this.#find({ file: 'passwd', key: name, at: 0, field })
     const [uid, gid] = [await read(2), await read(3)]
     return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
   }
 
-  /** Id of the group; undefined if there is none of that name. */
+  /** Id of the group, or undefined if no group has that name. */
   async idOfGroup(name: string): Promise<number | undefined> {
     const id = await this.#find({ file: 'group', key: name, at: 0, field: 2 })
     return id !== undefined && /^[0-9]+$/.test(id) ? Number(id) : undefined
   }
 
-  /** Id of the user; undefined if there is none of that name. A name may be `uid-1234`. */
+  /** Id of the user, or undefined if no user has that name. A name may be `uid-1234`. */
   async idOfUser(name: string): Promise<number | undefined> {
     const id = /^uid-([0-9]+)$/.exec(name)?.[1]
     return id === undefined ? (await this.accountOf(name))?.uid : Number(id)

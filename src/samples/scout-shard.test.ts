@@ -76,7 +76,7 @@ for (const { name, bytesOf, options, share } of [
     )
   })
 
-test('headers of archives that are members are none of the shard', async (context) => {
+test('headers of archives inside the shard are not headers of the shard', async (context) => {
   const inner = makeShard(context, (i) => sampleBytes(i, 600))
   // Each ends a block before its last member does, so that a walk within them steps over every header of the shard.
   const shard = makeShard(context, (i) => inner.subarray(0, 512 * (3 * (20 + (i % 7)) + 2)))

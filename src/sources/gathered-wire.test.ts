@@ -33,7 +33,7 @@ test('a question names each object by its content', () => {
   )
 })
 
-test('a question with an object that is none is not understood', () => {
+test('a question with a malformed object is refused', () => {
   for (const object of ['', '{}', '["a",1,null]', '["a",-1,null,null]', '[1,1,null,null]', '["a",1,2,null]'])
     assert.equal(parseObjectsQuery('d', new URLSearchParams({ source: 's', object })), undefined, object)
   assert.equal(parseObjectsQuery('d', new URLSearchParams({ source: 's' })), undefined)

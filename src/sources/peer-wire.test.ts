@@ -11,7 +11,7 @@ test('the digest of a part travels with its place', () => {
   assert.deepEqual(parsePartDigest(HEADER), PART)
 })
 
-test('a digest that is none is not taken', () => {
+test('a malformed digest is refused', () => {
   for (const header of [undefined, '', 'sha256:aa', '0+5 sha512:aa', '0+5 sha256:', '-1+5 md5:aa', [HEADER]])
     assert.equal(parsePartDigest(header), undefined, String(header))
 })

@@ -17,7 +17,7 @@ export async function readCertificates(
   })
   // Without this check, a file without any certificate would pass as an empty list.
   if (!text.includes('-----BEGIN '))
-    throw fail('are none: expected PEM, found no -----BEGIN CERTIFICATE-----')
+    throw fail('are not certificates: expected PEM, found no -----BEGIN CERTIFICATE-----')
   try {
     createSecureContext({ ca: text })
   } catch (error) {

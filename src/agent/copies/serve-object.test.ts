@@ -75,7 +75,7 @@ test('an agent with enough to send begins what nobody needs soon when something 
   assert.equal((await held).statusCode, 200)
 })
 
-test('whoever is kept waiting hears that the agent is there', async (t) => {
+test('a client that must wait learns that the agent is alive', async (t) => {
   const ask = await openAgent(t)
   for (let sends = 0; sends < 12; sends++) room.force(BYTES)
   t.mock.timers.enable({ apis: ['setInterval'] })

@@ -12,7 +12,7 @@ export class StagerConnections {
     return this.#opened.size
   }
 
-  /** Connects to the stager in the folder; undefined if there is none, or none that this user can ask. */
+  /** Connects to the stager in the folder; undefined if no stager answers this user. */
   async find(directory: string): Promise<ArrivalClient | undefined> {
     const known = this.#opened.get(directory)
     const client = await known

@@ -15,7 +15,7 @@ export interface Mounter {
   unmount(target: string): Promise<void>
 }
 
-/** The mount at `target`; undefined: there is none. */
+/** The mount at `target`; undefined if nothing is mounted there. */
 export function findMount(mounter: Pick<Mounter, 'list'>, target: string): MountEntry | undefined {
   return mounter.list().findLast(({ path }) => path === target)
 }

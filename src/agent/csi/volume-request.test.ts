@@ -45,7 +45,7 @@ for (const [what, changes, message] of [
   ],
   ['a relative path', { targetPath: 'pods/u' }, 'target_path: expected an absolute path, found "pods/u"'],
   [
-    'a uid that is none',
+    'an invalid uid',
     { volumeContext: { ...MESSAGE.volumeContext, 'csi.storage.k8s.io/pod.uid': '../x' } },
     'csi.storage.k8s.io/pod.uid: expected a uid, found "../x"',
   ],

@@ -94,7 +94,7 @@ export class Volumes {
     })
   }
 
-  /** The note of a volume that is mounted, at `target` or, without it, anywhere; undefined: there is none. */
+  /** The note of a volume mounted at `target`, or anywhere without it; undefined if it is not mounted. */
   findMounted(volumeId: string, target?: string): VolumeNote | undefined {
     return this.#means.notes
       .list()

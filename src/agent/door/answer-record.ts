@@ -207,7 +207,7 @@ async function listAllUses(
   }
 }
 
-/** The lease that the request names. Rejects with NOT_PERMITTED if it is another user's; undefined: there is none. */
+/** The lease that the request names, or undefined. Rejects with NOT_PERMITTED if it is another user's. */
 async function findOwnLease(call: DoorCall): Promise<PlacedLease | undefined> {
   const leaseId = readText(call.input, 'leaseId')
   const [lease] = await call.service.cache.record.listLeases({ leaseId, purpose: 'use' })

@@ -14,7 +14,7 @@ const undeclared = (source: string): Dataset => ({
   ...{ name: deriveDatasetName(source), source, include: [], exclude: [] },
 })
 
-/** A service whose sources open for whoever shows something; `shown` has what. */
+/** A service whose sources open for every user who shows credentials; `shown` has them. */
 async function openOwnService(context: Parameters<typeof openService>[0]) {
   const shown: (OwnAccess | undefined)[] = []
   const service = await openService(context, {

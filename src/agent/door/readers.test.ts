@@ -45,7 +45,7 @@ test('a ready copy of it is leased to its readers alone, either way', async (con
   )
 })
 
-test('whoever may not read it hears of its definition, and of nothing that it has here', async (context) => {
+test('a user who may not read a dataset sees its definition, and neither its copies nor its leases', async (context) => {
   const { prepare, as, flowers } = await openGuarded(context)
   await prepare(EVE)
   await as(ADA).api.prepare({ ...prepareAs('ada'), dataset: flowers }, silently)

@@ -35,14 +35,14 @@ for (const { name, link, tokens, nowMs, isGood } of [
     isGood: false,
   },
   {
-    name: 'without a signature is none',
+    name: 'without a signature is refused',
     link: 'link:1795392060.',
     tokens: [TOKEN],
     nowMs: NOW_MS,
     isGood: false,
   },
   {
-    name: 'with another end than digits is none',
+    name: 'with an end that is not digits is refused',
     link: LINK.replace('1795392060', '1e12'),
     tokens: [TOKEN],
     nowMs: NOW_MS,

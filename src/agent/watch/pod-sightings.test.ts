@@ -34,7 +34,7 @@ for (const { name, lease, running, mounted, expected } of [
     expected: 'unknown',
   },
   {
-    name: 'that is none',
+    name: 'of a lease without one',
     lease: { holder: { kind: 'ttl' }, expiresAtMs: 1 },
     running: OTHERS,
     mounted: OTHERS,

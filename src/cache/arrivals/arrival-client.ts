@@ -50,7 +50,7 @@ export class ArrivalClient {
     })
   }
 
-  /** Connects to the stager of the folder; undefined if there is none, it is silent, or this user may not connect. */
+  /** Connects to the stager of the folder; undefined if no stager runs, it is silent, or this user may not connect. */
   static open(
     copyDirectory: string,
     reader: ArrivalReader = { name: '' },

@@ -43,7 +43,7 @@ test('an empty range is there, and a range behind the end has nothing to wait fo
   assert.equal(set.has({ offset: 9, length: 1 }), false)
 })
 
-test('bits are those of the set that they were taken from; of another size they are none', () => {
+test('a set restores from its own bits, and refuses those of another size', () => {
   const set = new BlockSet(100 * KIB, 4 * KIB)
   set.add({ offset: 0, length: 50 * KIB })
   assert.equal(new BlockSet(100 * KIB, 4 * KIB, set.bits).has({ offset: 0, length: 50 * KIB }), true)

@@ -97,7 +97,7 @@ test('a range that somebody waits for comes first, and its readers hear of it wh
   )
 })
 
-test('whoever waits for a range hears of it, too, when the object is proven', () => {
+test('a reader that waits for a range is served when the whole object is verified, too', () => {
   const need = new OrderOfNeed<string>(9, [])
   const range = { id: 5, offset: 100, length: 50 }
   need.want('a', range)

@@ -76,7 +76,7 @@ export class PartedObject {
   }
 
   /**
-   * Algorithm that verifies parts; undefined if there is none: a digest of the whole, in order, needs a second read.
+   * Algorithm that verifies parts; undefined if only a digest of the whole does, in order, which needs a second read.
    */
   get proofAlgorithm(): ProofAlgorithm | undefined {
     const { proof } = this
@@ -89,7 +89,7 @@ export class PartedObject {
     return proof.kind === 'size' || (proof.kind === 'digest-of-digests' && !proof.isCertain)
   }
 
-  /** Takes the first bytes of the range that are not under way yet; undefined if there are none. */
+  /** Takes the first bytes of the range that are not under way yet; undefined if all are. */
   take(range: ByteRange): Portion | undefined {
     const run = this.#taken.missing(range).next().value
     if (run === undefined) return undefined

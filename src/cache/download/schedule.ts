@@ -90,7 +90,7 @@ export class Schedule {
     })
   }
 
-  /** The next work from a lane with room for its urgency; undefined if there is none at present. */
+  /** The next work from a lane with room for its urgency; undefined if no lane has any at present. */
   next(free: Readonly<Record<Urgency, readonly Lane[]>>): ScheduledWork | undefined {
     const taken = this.#lanes.next(free)
     if (taken === undefined) return undefined
@@ -182,7 +182,7 @@ export class Schedule {
     return undefined
   }
 
-  /** The next bytes of queued ranges; undefined: there are none, or their parts are not known yet. */
+  /** The next bytes of queued ranges; undefined if no range is queued, or their parts are not known yet. */
   #nextRange(queue: RangeQueue): QueuedTask | undefined {
     const ranges = this.#ranges[queue]
     for (let next = ranges[0]; next; next = ranges[0]) {

@@ -28,7 +28,7 @@ export async function setAside(copyDirectory: string): Promise<void> {
   } else await removeDirectory(files)
 }
 
-/** The directory set aside, with its files rechecked after a reboot; undefined if there is none. */
+/** The directory set aside, with its files rechecked after a reboot, or undefined. */
 export async function openStale(
   copyDirectory: string,
   options: { readonly signal: AbortSignal; readonly bootId?: string | undefined },

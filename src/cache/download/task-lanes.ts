@@ -61,7 +61,7 @@ export class TaskLanes<Task extends LaneTask> {
     this.#options = options
   }
 
-  /** The next task from a lane with room for its urgency; undefined if there is none at present. */
+  /** The next task from a lane with room for its urgency; undefined if no lane has any at present. */
   next(free: Readonly<Record<Urgency, readonly Lane[]>>): TakenTask<Task> | undefined {
     const { take } = this.#options
     const { wanted } = this.#standing

@@ -65,7 +65,7 @@ function isWorthNaming({ party, usedBytes }: ShareStanding): boolean {
 function describeShare(standing: ShareStanding): string {
   const { party, percent, guaranteedBytes, usedBytes, borrowedBytes } = standing
   const used = formatByteSize(usedBytes)
-  if (party === null) return `who has none takes ${used}, all of it borrowed`
+  if (party === null) return `parties without a share take ${used}, all of it borrowed`
   const borrowed = borrowedBytes > 0 ? `, ${formatByteSize(borrowedBytes)} of it borrowed` : ''
   return `${party} takes ${used}${borrowed}; ${formatByteSize(guaranteedBytes)} (${percent}%) are guaranteed to it`
 }

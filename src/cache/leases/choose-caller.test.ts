@@ -117,12 +117,12 @@ for (const { name, line, caller } of [
     caller: 1,
   },
   {
-    name: 'whoever started npx',
+    name: 'the process that started npx',
     line: ['bash -i', 'npm exec dsc prepare x', 'sh -c dsc', UNPIPED],
     caller: 0,
   },
   {
-    name: 'whoever started npm through node',
+    name: 'the process that started npm through node',
     line: ['bash -i', 'node /usr/bin/npm run stage', 'sh -c dsc', UNPIPED],
     caller: 0,
   },

@@ -59,7 +59,7 @@ test('the previous copy cannot be evicted until its files are linked, and can be
   )
 })
 
-test('the previous copy makes room for a refresh where there is none for both', async (context) => {
+test('the previous copy makes room for a refresh if both do not fit', async (context) => {
   const { cache, makeDataset, prepare } = await openExampleCache(context, { policy: { maxDatasets: 1 } })
   const { record } = cache
   const dataset = makeDataset('d')

@@ -36,7 +36,7 @@ export async function finishStaging(
   return markReady(cache, turn, { directory, reason, fetched })
 }
 
-/** Marks as ready a copy whose stager was killed between publishing and marking it; undefined if there is none. */
+/** Marks as ready a copy whose stager was killed between publishing and marking it, and returns it. */
 export async function finishPublished(cache: Cache, turn: StageTurn): Promise<Staged | undefined> {
   const directory = publishedDirectoryOf(cache, turn.copy)
   if (directory === undefined || !(await exists(directory))) return undefined

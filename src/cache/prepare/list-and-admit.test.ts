@@ -30,7 +30,7 @@ test('a task that is refused admission fails alone, and the task that waits for 
   assert.deepEqual(await cache.record.listLeases({ task: 'refused' }), [])
 })
 
-test('who takes over an admitted staging makes the room first that whoever was admitted had not made yet', async (t) => {
+test('a stager that takes over an admitted staging first makes the room that the earlier one had not made', async (t) => {
   let nowMs = Date.now()
   const { cache, makeDataset } = await openExampleCache(t, {
     policy: { maxDatasets: 1 },

@@ -45,7 +45,7 @@ test('what is left of the first share that is theirs is told of each node that h
   )
 })
 
-test('whoever has no share is told so', async () => {
+test('a user without a share learns that', async () => {
   const [share] = await findOwnShares(record, [node('gpu-1', 70)], { parties: ['user:bob'], preferred: [] })
   assert.equal(share?.party, null)
   assert.equal(share?.leftBytes, 0)

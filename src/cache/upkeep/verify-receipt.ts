@@ -21,7 +21,7 @@ export interface VerifiedVersion {
   /** The source has it, or this node does and every byte was compared just now. */
   readonly isAvailable: boolean
   readonly source: SourceFinding
-  /** The copy on this node, read and compared with its digests; null = there is none. */
+  /** The copy on this node, read and compared with its digests; null = this node has no copy. */
   readonly here: {
     readonly checkedFiles: number
     readonly checkedBytes: number

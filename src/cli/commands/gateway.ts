@@ -28,9 +28,13 @@ function keyCommand(context: CliContext): Command {
     .action(async (name: string) => {
       const { tokenFile } = (await context.config()).agent
       if (tokenFile === undefined)
-        throw new DscError('CONFIG_INVALID', "keys are made of the agents' token, and there is none", {
-          hint: 'set agent.tokenFile in dsc.yaml',
-        })
+        throw new DscError(
+          'CONFIG_INVALID',
+          "keys are made from the agents' token, and agent.tokenFile is not set",
+          {
+            hint: 'set agent.tokenFile in dsc.yaml',
+          },
+        )
       const key = deriveGatewayKey((await readTokens(tokenFile)).own, name)
       const answer: GatewayKeyAnswer = { dsc: 1, ...key }
       context.report.result(

@@ -53,7 +53,7 @@ export function setupCommand(context: CliContext): Command {
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
-      `\nMakes the user dsc and its cache, writes ${NODE_CONFIG_FILE} where there is none, starts the service, and looks at\nthe node as an ordinary user. Run again, it only does what is missing.\n\nExamples:\n  sudo dsc setup\n  sudo dsc setup --cache-root /nvme/dsc --dataset flowers=s3://ml-data/flowers/ --yes`,
+      `\nMakes the user dsc and its cache, writes ${NODE_CONFIG_FILE} if it is missing, starts the service, and looks at\nthe node as an ordinary user. Run again, it only does what is missing.\n\nExamples:\n  sudo dsc setup\n  sudo dsc setup --cache-root /nvme/dsc --dataset flowers=s3://ml-data/flowers/ --yes`,
     )
     .action(async (options: SetupOptions) => {
       const isDryRun = options.dryRun === true
@@ -110,7 +110,7 @@ function addDataset(word: string, others: Readonly<Record<string, string>> = {})
   return { ...others, ...argument((raw) => readDatasets([raw]))(word) }
 }
 
-/** The node's dsc.yaml as it is; where there is none, one with what options and answers say. */
+/** The node's dsc.yaml as it is; if it is missing, one made from options and answers. */
 async function chooseConfig(context: CliContext, options: SetupOptions) {
   const wanted: WantedNode = {
     cacheRoot: options.cacheRoot === undefined ? undefined : resolve(options.cacheRoot),

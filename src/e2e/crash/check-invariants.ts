@@ -124,7 +124,7 @@ function findDisagreements(
   leases: readonly LeaseRow[],
 ): readonly string[] {
   const broken: string[] = []
-  // An operator locked what was being staged: its files stay for whoever goes on with it.
+  // An operator locked what was being staged: its files stay for the next stager.
   const kept = copies.filter(
     ({ state, lock_state }) => (state === 'reserved' || state === 'staging') && lock_state !== null,
   )
@@ -172,7 +172,7 @@ function isMarkOf(given: string, name: string): boolean {
   return folder !== undefined && existsSync(join(given, folder))
 }
 
-/** What is in a directory; nothing where there is none yet. */
+/** Lists a directory; empty if it does not exist yet. */
 function list(...path: readonly string[]): readonly string[] {
   const directory = join(...path)
   return existsSync(directory) ? readdirSync(directory) : []

@@ -30,7 +30,7 @@ test('after the record was lost, prepare takes the copy that is there and fetche
   }
 })
 
-test('a copy that was found on disk is kept for whoever was given its path before', async (context) => {
+test('a copy found on disk is kept for the jobs that were given its path before', async (context) => {
   const { world, path } = await makeLetters(context)
   loseRecord(world)
   assert.match((await world.dsc('cleanup')).stdout, /recorded/)

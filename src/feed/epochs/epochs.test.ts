@@ -107,7 +107,7 @@ test('the first batch of a run waits for its order only, and that is there once 
   assert.equal(epochs.carry.isWanted(1, orderOf(1)[0]!), false)
 })
 
-test('what an epoch keeps is known later than its order, to whoever asks', async (context) => {
+test('an epoch knows what it keeps later than its order, for every caller', async (context) => {
   const { pool, epochs, items } = open(context)
   await epochs.ready()
   void epochs.enter(items, 0)

@@ -19,7 +19,7 @@ const ANSWER_MS = 7.4
 
 for (const { name, change, stallShare, cause } of [
   {
-    name: 'there is none while the nodes send faster than training takes',
+    name: 'is 0 while the nodes send faster than training reads',
     change: {},
     stallShare: 0,
     cause: 'none',
@@ -31,7 +31,7 @@ for (const { name, change, stallShare, cause } of [
     cause: 'rate',
   },
   {
-    name: 'there is none where everything comes from Cache_next',
+    name: 'is 0 if everything comes from Cache_next',
     change: { stepMs: 1.6, carryShare: 1 },
     stallShare: 0,
     cause: 'none',
@@ -73,7 +73,7 @@ for (const { name, change, stallShare, cause } of [
     cause: 'latency',
   },
   {
-    name: 'a low-water mark below one batch is none',
+    name: 'a low-water mark below one batch has no effect',
     change: { lowWater: 63 },
     stallShare: ANSWER_MS / 2 / (10 + ANSWER_MS / 2),
     cause: 'latency',

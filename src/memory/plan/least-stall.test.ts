@@ -37,7 +37,7 @@ function leastStallMs(nodes: readonly SyntheticNode[], spareBytes: number): { bo
   return { bound: predicted.leastStallMs, stall: predicted.stallMs }
 }
 
-test('a wait before one event is no longer than a plan’s, and with room for everything there is none', () => {
+test('a wait before one event is no longer than a plan’s, and with room for everything nothing waits', () => {
   const tight = leastStallMs(withWideMiddle(16), 0)
   assert.ok(tight.bound > 0 && tight.bound <= tight.stall, JSON.stringify(tight))
   assert.equal(leastStallMs(withWideMiddle(16), 64 * MIB).bound, 0)

@@ -108,7 +108,7 @@ function endOfQuoted(
   return -1
 }
 
-/** Names of the columns, each once: `a`, `a_1` as DuckDB has them, and `column0` where there is none. */
+/** Names of the columns, each once: `a`, `a_1` as DuckDB has them, and `column0` for a column without a name. */
 export function nameColumns(fields: readonly string[], hasNames: boolean): readonly string[] {
   const names = fields.map((field, column) => (hasNames && field.trim() !== '' ? field : `column${column}`))
   const taken = new Set<string>()

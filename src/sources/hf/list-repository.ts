@@ -113,7 +113,7 @@ async function* readPages(
     seen.add(next)
     const { headers, body } = await client.readText(next, question)
     const entries = readJson(body, what)
-    if (!Array.isArray(entries)) throw notAHub(what, 'its listing is none')
+    if (!Array.isArray(entries)) throw notAHub(what, 'its listing is not a list')
     for (const entry of entries)
       if (typeof entry?.path !== 'string' || typeof entry.type !== 'string') throw notUnderstood(what, entry)
     yield entries

@@ -58,7 +58,7 @@ test('a bucket that is never at home is SOURCE_UNREACHABLE, naming its region', 
   assert.equal(requests, 2)
 })
 
-test('a listing that breaks off in the middle is asked for again, and whoever waits hears of it', async (context) => {
+test('a listing that breaks off in the middle is requested again, and waiting jobs are told', async (context) => {
   let requests = 0
   const heard: unknown[] = []
   const keys = await listFrom(

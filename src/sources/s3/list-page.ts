@@ -181,7 +181,7 @@ function readPage({ status, headers, body }: Answer, location: S3Location): List
     })
   }
   if (page) return page
-  throw new SourceFailure('SOURCE_TRUNCATED', `${what}: the listing broke off or is none`, {
+  throw new SourceFailure('SOURCE_TRUNCATED', `${what}: the answer is no complete listing`, {
     isTransient: true,
     hint: 'check the endpoint: is it an S3 server?',
   })

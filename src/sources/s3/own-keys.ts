@@ -3,7 +3,7 @@ import { giveHome } from '../../platform/this-user.js'
 import type { HandedAccess } from '../own-access.js'
 import { readAwsSettings } from './aws-settings.js'
 
-/** Finds this user's keys to a bucket, and where it is. Rejects with SOURCE_DENIED if there are none. */
+/** Finds this user's keys to a bucket, and where it is. Rejects with SOURCE_DENIED if the user has no keys. */
 export async function findOwnKeys(dataset: Dataset): Promise<HandedAccess> {
   giveHome(process.env)
   const aws = await readAwsSettings(dataset, process.env)

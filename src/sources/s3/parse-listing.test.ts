@@ -74,7 +74,7 @@ test('parseListing takes the prefix off keys and folders', () => {
   assert.deepEqual(page?.folders, ['f/'])
 })
 
-test('parseListing does not take an answer that broke off, or that is none, for a listing', () => {
+test('parseListing refuses a listing that broke off, and an answer that is no listing', () => {
   const text = format(
     [
       { key: 'a', size: 1 },

@@ -86,7 +86,9 @@ function interpret({ status, code, message, headers }: S3Answer): Refusal {
   if (status === 401 || status === 403 || DENIED_CODES.has(code) || STALE_CREDENTIAL_CODES.has(code))
     return {
       code: 'SOURCE_DENIED',
-      sentence: /Token/.test(code) ? 'the credentials have expired, or their token is none' : 'access denied',
+      sentence: /Token/.test(code)
+        ? 'the credentials have expired, or their token is not valid'
+        : 'access denied',
       hint:
         code === 'RequestTimeTooSkewed'
           ? 'set this machine’s clock'

@@ -17,9 +17,10 @@ export const EVERYWHERE = '*'
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 /**
- * Signs requests without body by AWS Signature Version 4 for S3, or, for the region `*`, by 4A. Caches the signing key of a day and the signatures of
- * the current second: requests for ranges of an object share one, because the range is not signed. Written by hand
- * because every object of 10 KiB is a request: 8 µs of processor time, against 80 µs by @smithy/signature-v4.
+ * Signs requests without body by AWS Signature Version 4 for S3, or, for the region `*`, by 4A. Caches the signing key
+ * of a day and the signatures of the current second: requests for ranges of an object share one, because the range is
+ * not signed. Written by hand because every object of 10 KiB is a request: 8 µs of processor time, against 80 µs by
+ * @smithy/signature-v4.
  */
 export class Signer {
   readonly #region: string

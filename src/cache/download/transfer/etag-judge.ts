@@ -48,7 +48,7 @@ export class EtagJudge {
     if (Atomics.compareExchange(this.#evidence, 0, UNKNOWN, NONE) === RIGHT) return false
     log(
       'verbose',
-      `${JSON.stringify(key)}: the same bytes came ${times} times with another MD5 than the etag: etags of this source are none`,
+      `${JSON.stringify(key)}: the same bytes came ${times} times with another MD5 than the etag: this source's etags are not MD5 sums`,
     )
     return true
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { takeBandwidth } from './plan-bandwidth.js'
 
-test('takeBandwidth lets the limit through and no more, whoever takes', () => {
+test('takeBandwidth lets the limit through and no more, for all takers together', () => {
   const state = { paidAtMs: 0 }
   let nowMs = 1000
   let taken = 0

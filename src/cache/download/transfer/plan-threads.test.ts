@@ -12,7 +12,7 @@ for (const { name, download, threads } of [
   { name: 'starts one where one is worth it', download: { ...large, files: 1, bytes: 20 * MIB }, threads: 1 },
   { name: 'counts files as well as bytes', download: { ...large, files: 512, bytes: 0 }, threads: 2 },
   {
-    name: 'leaves a core to whoever hands out small objects',
+    name: 'leaves a core to the thread that hands out small objects',
     download: { ...large, files: 20_000, bytes: 200 * MIB },
     threads: 3,
   },
