@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs'
-import type { NodeApi } from './cache/api/node-api.js'
 import type { Cache } from './cache/cache.js'
 import { requireOneOwner } from './cache/require-one-owner.js'
 import type { RecordOptions, Surroundings } from './cache/surroundings.js'
@@ -22,7 +21,6 @@ import type { StagingPlan } from './sources/source.js'
 interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
   readonly config: (overrides?: Overrides) => Promise<Config>
   readonly reopenRecord: () => Promise<RecordStore>
-  readonly openApi: (record?: RecordStore) => Promise<NodeApi>
   /** Reads an argument that names a record. */
   readonly locateRecord: (raw: string) => Promise<RecordLocation>
   readonly openDatabase: (raw: string, options: { readonly mustExist: boolean }) => Promise<SqlDatabase>
@@ -217,6 +215,7 @@ async function openCache(
     transfer: {
       stallTimeoutMs,
       concurrency,
+      hasOtherReaders: config.agent.door !== undefined,
     },
     nodeBudget: {
       maxRequests,

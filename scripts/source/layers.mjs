@@ -89,6 +89,7 @@ export const EDGES = [
     why: 'the cache of a node: where its files lie, what opens it',
     from: 'cache/api cache/arrivals cache/download cache/eviction cache/leases cache/names cache/prepare cache/upkeep',
   },
+  { to: 'cache/api', why: 'what a node does for its user is among their surroundings', from: 'cache' },
   {
     to: 'cache/arrivals',
     why: 'what readers of an arriving copy need is fetched first, and a status says who they are',

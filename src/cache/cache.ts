@@ -43,6 +43,7 @@ export interface Cache {
 interface TransferSettings {
   readonly concurrency?: number | undefined
   readonly stallTimeoutMs?: number | undefined
+  readonly hasOtherReaders?: boolean | undefined
 }
 
 /** Limits of a whole node, shared equally by its stagings in all processes. */

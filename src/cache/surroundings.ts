@@ -2,6 +2,7 @@ import type { Config } from '../config/config.js'
 import type { Dataset } from '../model/dataset.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import type { Source } from '../sources/source.js'
+import type { NodeApi } from './api/node-api.js'
 import type { Cache } from './cache.js'
 
 /** Hears about progress while something is opened. */
@@ -33,8 +34,13 @@ export interface Surroundings {
   readonly config: () => Promise<Config>
   /** Opens the configured record, once; the creator of these surroundings closes it. */
   readonly openRecord: (options?: RecordOptions) => Promise<RecordStore>
-  /** Opens this node's cache over the record. Rejects with CACHE_ROOT_INVALID when the root is unusable. */
+  /**
+   * Opens this node's cache over the record. Rejects with CACHE_ROOT_INVALID when the root is unusable, and with
+   * NOT_PERMITTED if it belongs to the node's service.
+   */
   readonly openCache: () => Promise<Cache>
+  /** What this node does for its user: by the cache in this process, or by the node's service. */
+  readonly openApi: (record?: RecordStore) => Promise<NodeApi>
   /** Opens the source of a dataset; the caller closes it. */
   readonly openSource: (dataset: Dataset) => Promise<Source>
 }

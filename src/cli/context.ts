@@ -1,4 +1,3 @@
-import type { NodeApi } from '../cache/api/node-api.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import type { Config, RecordLocation } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
@@ -24,7 +23,6 @@ export interface CliContext extends Surroundings {
    * Opens what commands ask of this node: its cache in this process (over `record` if it was reopened), or its
    * service's door.
    */
-  readonly openApi: (record?: RecordStore) => Promise<NodeApi>
   /** Opens the configured record again, for a command that outlives the first connection; the caller closes it. */
   readonly reopenRecord: () => Promise<RecordStore>
   /** Reads an argument that names a record, in the form of `record:`. */

@@ -1,4 +1,3 @@
-import type { Cache } from '../cache/cache.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
@@ -6,13 +5,14 @@ import type { Dataset } from '../model/dataset.js'
 import { planPause } from '../platform/plan-pause.js'
 import { pause } from '../platform/poll.js'
 import { identifyProcess } from '../platform/processes.js'
+import { type SeenCache, seeCache } from './seen-cache.js'
 
 /** A failed download is retried until the feed ends. */
 const PACE = { firstMs: 2000, longestMs: 60_000, patienceMs: Number.POSITIVE_INFINITY }
 
 /** A dataset that is being prepared on this node, leased to this process. */
 export interface Preparing {
-  readonly cache: Cache
+  readonly cache: SeenCache
   readonly dataset: Dataset
   /** The copy, once it is ready. */
   readonly prepared: Promise<Copy>
@@ -30,20 +30,19 @@ export async function beginPreparing(
 ): Promise<Preparing> {
   const holder = identifyProcess(process.pid)
   if (holder === undefined) throw new DscError('USAGE', 'cannot read /proc: a feed needs Linux')
-  const [{ prepareDataset }, { identifyCaller }, { chooseHolder }, { resolveDataset }, { reportProgress }] =
-    await Promise.all([
-      import('../cache/prepare/prepare-dataset.js'),
-      import('../cache/leases/identify-caller.js'),
-      import('../cache/leases/choose-holder.js'),
-      import('../cache/names/resolve-dataset.js'),
-      import('../cache/prepare/report-progress.js'),
-    ])
+  const [{ identifyCaller }, { chooseHolder }, { resolveDataset }, { reportProgress }] = await Promise.all([
+    import('../cache/leases/identify-caller.js'),
+    import('../cache/leases/choose-holder.js'),
+    import('../cache/names/resolve-dataset.js'),
+    import('../cache/prepare/report-progress.js'),
+  ])
   const dataset = await resolveDataset(context, target)
-  const cache = await context.openCache()
+  const api = await context.openApi()
+  const cache = await seeCache(context)
   const caller = identifyCaller({
     environment: context.environment,
     isOwnProcess: true,
-    shares: cache.policy.shares,
+    shares: (await context.config()).cache.policy.shares,
   })
   const { task, parties } = chooseHolder(caller, context.nowMs())
   const request = {
@@ -63,7 +62,7 @@ export async function beginPreparing(
   const prepare = async (): Promise<Copy> => {
     for (let attempts = 1; ; attempts++) {
       try {
-        const found = await prepareDataset(cache, request, options)
+        const found = await api.prepare(request, options)
         leaseId = found.leaseId
         return found.copy
       } catch (error) {

@@ -72,6 +72,7 @@ async function openBesideFiles(
   copy: Copy,
   wanted: Wanted,
 ): Promise<RowsPlace | undefined> {
+  if ((await context.config()).door) return undefined // the folder is the service's, and so is the charge
   const cache = await context.openCache()
   // We do not write to an adopted folder.
   if (cache.record.isReadOnly || !copy.directory.startsWith(`${cache.root}/`)) return undefined

@@ -3,7 +3,6 @@ import { lstatSync } from 'node:fs'
 import { relative } from 'node:path'
 import { readAgentAccess } from '../agent/calls/agent-access.js'
 import { fetchKeptSamples } from '../agent/samples/kept-samples.js'
-import type { Cache } from '../cache/cache.js'
 import { filesDirectory, SAMPLES_FOLDER } from '../cache/cache-layout.js'
 import { findHeld, makeHeld } from '../cache/held-cache.js'
 import type { Surroundings } from '../cache/surroundings.js'
@@ -11,6 +10,7 @@ import type { Copy } from '../model/copy.js'
 import { agentUrls } from '../model/node.js'
 import type { SharedTables } from '../samples/index-samples.js'
 import { keepTable, readKeptTable } from '../samples/kept-tables.js'
+import { type SeenCache, seeCache } from './seen-cache.js'
 
 /**
  * Lists of the samples of a ready copy, made once for its version: kept under the cache root, where this node's other
@@ -22,7 +22,7 @@ export async function openSharedTables(
   copy: Copy,
   folder: string,
 ): Promise<SharedTables | undefined> {
-  const cache = await context.openCache()
+  const cache = await seeCache(context)
   if (copy.stripe || copy.version === null || !copy.directory.startsWith(`${cache.root}/`)) return undefined
   const within = relative(filesDirectory(copy.directory), folder)
   const stampOf = (files: string) =>
@@ -44,7 +44,7 @@ export async function openSharedTables(
 
 async function askAgents(
   context: Surroundings,
-  { cache, copy, stamp }: { readonly cache: Cache; readonly copy: Copy; readonly stamp: string },
+  { cache, copy, stamp }: { readonly cache: SeenCache; readonly copy: Copy; readonly stamp: string },
 ): Promise<Uint8Array | undefined> {
   const config = await context.config()
   if (isAlone(config)) return undefined
@@ -65,7 +65,7 @@ export function isAlone({ record }: Awaited<ReturnType<Surroundings['config']>>)
 }
 
 /** Agents of other nodes that have, or are downloading, this version of the dataset; none while the record is away. */
-export async function findHolders({ record, node, nowMs }: Cache, copy: Copy) {
+export async function findHolders({ record, node, nowMs }: SeenCache, copy: Copy) {
   const [nodes, copies] = await Promise.all([
     record.listNodes(),
     record.listCopies({ dataset: copy.dataset, states: ['ready', 'staging'] }, nowMs()),

@@ -1,3 +1,4 @@
+import { createOwnApi } from '../cache/api/node-api.js'
 import type { Cache } from '../cache/cache.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import type { Config } from '../config/config.js'
@@ -49,6 +50,7 @@ export function exampleSurroundings(
     config: async () => whole,
     openRecord: async () => cache.record,
     openCache: async () => cache,
+    openApi: async () => createOwnApi(cache),
     openSource: cache.openSource,
   }
 }

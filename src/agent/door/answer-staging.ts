@@ -58,7 +58,11 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
     }
     try {
       return {
-        result: await openApi(reading).prepare(asked, { signal: call.signal, onProgress: hideVictims(call) }),
+        result: await openApi(reading).prepare(asked, {
+          signal: call.signal,
+          onProgress: hideVictims(call),
+          isReadWhileComing: readFlag(call.input, 'isReadWhileComing'),
+        }),
       }
     } finally {
       room?.free()

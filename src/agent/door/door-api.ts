@@ -22,9 +22,9 @@ interface DoorApiOptions {
 export function createDoorApi(client: DoorClient, options: DoorApiOptions): NodeApi {
   const { bandwidthBytesPerSecond } = options
   return {
-    prepare: (request, { signal, onProgress }) => {
-      const asked = { ...request, bandwidthBytesPerSecond }
-      return askWithOwn(client, 'prepare', { asked, ways: { signal, onProgress }, options })
+    prepare: (request, { isReadWhileComing, ...ways }) => {
+      const asked = { ...request, isReadWhileComing, bandwidthBytesPerSecond }
+      return askWithOwn(client, 'prepare', { asked, ways, options })
     },
     planPrepare: (asked, { signal }) =>
       askWithOwn(client, 'planPrepare', { asked, ways: { signal }, options }),

@@ -27,7 +27,12 @@ export interface Leased extends Prepared {
 export interface NodeApi {
   prepare(
     request: Omit<PrepareRequest, 'stripe' | 'version' | 'sharedWith'>,
-    options: { readonly signal: AbortSignal; readonly onProgress: (progress: PrepareProgress) => void },
+    options: {
+      readonly signal: AbortSignal
+      readonly onProgress: (progress: PrepareProgress) => void
+      /** As in `downloadFiles`. */
+      readonly isReadWhileComing?: boolean
+    },
   ): Promise<Leased>
   planPrepare(request: PreparePlanRequest, options: { readonly signal: AbortSignal }): Promise<PreparePlan>
   /** `isOwn`: the caller is about to evict, so that a refusal gets into the history. */

@@ -35,6 +35,8 @@ const SHOWN_WAITS = 3
 interface ArrivalServerOptions {
   /** The staging's folder, which holds the socket. */
   readonly copyDirectory: string
+  /** Whether every user who may enter the folder may ask; else those who may write to it. */
+  readonly hasOtherReaders?: boolean | undefined
   /** Where to note what readers need. */
   readonly need: OrderOfNeed<Socket>
   /** Id of a key in the manifest; undefined if it has no such key. */
@@ -47,7 +49,7 @@ interface ArrivalServerOptions {
 
 /**
  * The stager's side of an arriving copy. It collects what readers will need and what they wait for, and tells them when
- * it is there. The socket has the permissions of the cache's folders. It replaces a socket left by a killed stager.
+ * it is there. The socket has the permissions of the cache's folders, or the folder alone guards it. It replaces a socket left by a killed stager.
  */
 export class ArrivalServer {
   readonly need: OrderOfNeed<Socket>
@@ -77,7 +79,8 @@ export class ArrivalServer {
     rmSync(path, { force: true })
     await new Promise<void>((resolve) => {
       opened.#server.once('error', () => resolve())
-      opened.#server.listen(path, resolve).unref()
+      const isForAll = options.hasOtherReaders === true
+      opened.#server.listen({ path, readableAll: isForAll, writableAll: isForAll }, resolve).unref()
     })
     return opened
   }

@@ -74,6 +74,8 @@ interface DownloadOptions {
    * A reader will follow the download, so little is under way that no reader asked for. Default: once readers connect.
    */
   readonly isReadWhileComing?: boolean | undefined
+  /** Whether users other than this one may ask for what they read first, if they may enter the copy's folder. */
+  readonly hasOtherReaders?: boolean | undefined
   /** Whether other nodes may send bytes, or sent them to an earlier attempt. */
   readonly hasNodes?: boolean | undefined
   /** Id of the boot, for tests; default: the system's. */
@@ -174,6 +176,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions & { isC
   })
   const arrivals = await ArrivalServer.open({
     copyDirectory,
+    hasOtherReaders: options.hasOtherReaders,
     need,
     idOf: (key) => manifest.findId(key),
     isWritten: (id, range) => schedule.isWritten(id, range),

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { shuffleSamples } from '../feed/plan/order.js'
+import { type CountingStore, startCountingStore } from '../testing/counting-store.js'
+import { openTestFeedClient } from '../testing/feed-client.js'
+import { type NodeService, startNodeService } from '../testing/node-service.js'
+import { sampleBytes } from '../testing/sample-folder.js'
+import { ADA, findObstacle } from '../testing/several-users.js'
+import { s3Dataset, waitFor } from '../testing/world.js'
+
+const ROOT = { uid: 0, gid: 0 }
+const COUNT = 60
+const BATCH = 10
+const LENGTH = 3000
+const SEED = 5
+const nameOf = (id: number) => `${String(id).padStart(4, '0')}.bin`
+const OBJECTS = new Map(
+  Array.from({ length: COUNT }, (_, id) => [`grains/${nameOf(id)}`, Buffer.from(sampleBytes(id, LENGTH))]),
+)
+Object.assign(process.env, {
+  AWS_ACCESS_KEY_ID: 'x',
+  AWS_SECRET_ACCESS_KEY: 'x',
+  AWS_EC2_METADATA_DISABLED: 'true',
+})
+
+async function startService(t: TestContext): Promise<{ service: NodeService; store: CountingStore }> {
+  const store = await startCountingStore(OBJECTS)
+  t.after(() => store.close())
+  const datasets = { grains: s3Dataset('bucket', 'grains/', store.endpoint) }
+  return { service: await startNodeService(t, { datasets }), store }
+}
+
+/** A feed of Ada, who has no rights on the record or the cache's root. */
+async function serveAsAda(t: TestContext, service: NodeService) {
+  const folder = mkdtempSync(join(tmpdir(), 'dsc-feed-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  chownSync(folder, ADA.uid, ADA.gid)
+  const socket = join(folder, 'feed.sock')
+  const feed = service.startAs(ADA, 'feed', 'serve', 'grains', '--socket', socket, '--seed', `${SEED}`)
+  await waitFor('the feed', async () => {
+    if (feed.process.exitCode !== null) assert.fail((await feed.finished).stderr)
+    return existsSync(socket)
+  })
+  const client = await openTestFeedClient(socket, { batch: BATCH })
+  t.after(() => client.close())
+  return { feed, client }
+}
+
+/** Reads a pass byte by byte; calls `atStep` after each batch. */
+async function readPass(
+  { client }: Awaited<ReturnType<typeof serveAsAda>>,
+  atStep: (step: number) => unknown,
+): Promise<number> {
+  let samples = 0
+  for await (const { ids, data } of client.read({ epoch: 0, step: 0 })) {
+    for (const [at, id] of ids.entries())
+      assert.ok(data[at]!.equals(Buffer.from(sampleBytes(id, LENGTH))), `bytes of sample ${id}`)
+    samples += ids.length
+    await atStep(samples / BATCH)
+  }
+  return samples
+}
+
+const listHolders = async (service: NodeService) =>
+  JSON.parse((await service.as(ADA, 'leases', '--json')).stdout).leases.map(
+    ({ holder }: { readonly holder: { readonly kind: string; readonly pid?: number } }) => holder.pid,
+  )
+
+test('a user feeds a ready copy of the service, which may be killed; the lease ends with the feed', {
+  skip: findObstacle(),
+}, async (t) => {
+  const { service } = await startService(t)
+  assert.equal((await service.as(ADA, 'prepare', 'grains', '--task', 'before')).code, 0)
+  assert.equal((await service.as(ADA, 'release', 'grains', '--task', 'before')).code, 0)
+  const served = await serveAsAda(t, service)
+  assert.deepEqual(await listHolders(service), [served.feed.process.pid])
+  const read = await readPass(served, (step) => step === 2 && service.stop('SIGKILL'))
+  assert.equal(read, COUNT)
+  await service.start()
+  assert.notEqual((await service.as(ROOT, 'evict', 'grains', '--yes')).code, 0)
+  served.feed.process.kill('SIGKILL')
+  await served.feed.finished
+  const evicted = await service.as(ROOT, 'evict', 'grains', '--yes')
+  assert.equal(evicted.code, 0, evicted.stderr)
+})
+
+test('a user feeds a copy while the service stages it, and when it was killed in between', {
+  skip: findObstacle(),
+}, async (t) => {
+  const { service, store } = await startService(t)
+  const order = [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch: 0 })]
+  const held = order.slice(COUNT / 2).map((id) => store.holdBack(`grains/${nameOf(id)}`))
+  const served = await serveAsAda(t, service)
+  const read = await readPass(served, async (step) => {
+    if (step !== 2) return
+    const { transfers } = JSON.parse((await service.as(ADA, 'status', '--json')).stdout)
+    assert.match(transfers[0].readers[0]?.name, /^the feed of process \d+$/)
+    await service.stop('SIGKILL')
+    await service.start()
+    for (const letGo of held) letGo()
+  })
+  assert.equal(read, COUNT)
+  assert.deepEqual(await listHolders(service), [served.feed.process.pid])
+})
