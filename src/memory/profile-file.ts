@@ -55,6 +55,7 @@ const profileSchema = z.object({
         prev: z.array(count),
         next: z.array(count),
         fused: z.boolean().optional(),
+        leastBytes: z.tuple([z.number().nonnegative(), z.number().nonnegative()]).optional(),
       }),
     )
     .min(1),

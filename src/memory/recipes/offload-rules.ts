@@ -19,6 +19,11 @@ export function saveOnCpu(calls: readonly SaveCall[]): OffloadedCall[] {
     .map((call) => ({ call, stash: 'none', stashedUntil: undefined }))
 }
 
+/** dsc's own recording: every saved map. */
+export function moveMaps(calls: readonly SaveCall[]): OffloadedCall[] {
+  return saveOnCpu(calls.filter(({ tensor }) => tensor.kind !== 'param' && tensor.kind !== 'buffer'))
+}
+
 /** Smallest tensor that torchtune and TRL move, in bytes. */
 const SMALLEST_BYTES = 1024
 /** So many calls later torchtune and TRL let go of a tensor whose copy was started. */

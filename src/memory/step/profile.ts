@@ -31,6 +31,8 @@ export interface ProfiledLayer {
   readonly next: readonly number[]
   /** Whether one kernel computes both gradients, so that a map read for the first lives through the second. */
   readonly fused?: boolean | undefined
+  /** Peaks of its forward and backward in bytes, where every saved map is on the host and each asking call gets a copy. */
+  readonly leastBytes?: readonly [number, number] | undefined
 }
 
 /** One tensor of iteration 1. Tensors with one `storage` share memory and move together. */

@@ -35,6 +35,7 @@ export function recomputeBlocks(profile: MemoryProfile, blocks: readonly Block[]
     layers: profile.layers.map((layer) => ({
       ...layer,
       bwdParamUs: layer.bwdParamUs + (extraUs.get(layer.i) ?? 0),
+      leastBytes: undefined, // of the recorded step
     })),
     tensors: tensors.map((tensor, id) => ({ ...tensor, id })),
     packLayers: profile.packLayers && calls.packLayers,

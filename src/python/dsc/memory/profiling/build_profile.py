@@ -81,6 +81,7 @@ def _list_layers(
     segments: Segments, used: list[int], layer_of: Mapping[int, int], measured: Measured
 ) -> list[dict[str, Any]]:
     forward, backward = [0.0] * len(used), [0.0] * len(used)
+    least = _peaks_without_maps(measured, layer_of, len(used))
     for (segment, phase), row in _medians(measured.times).items():
         (forward if phase == "fwd" else backward)[layer_of[segment]] += row
     layers = []
@@ -97,9 +98,19 @@ def _list_layers(
                 "prev": [index - 1] if index > 0 else [],
                 "next": [index + 1] if index + 1 < len(used) else [],
                 "fused": True,
+                "leastBytes": least[index],
             }
         )
     return layers
+
+
+def _peaks_without_maps(measured: Measured, layer_of: Mapping[int, int], count: int) -> list[list[int]]:
+    """Per layer, the peaks of its forward and backward where every saved map is on the host, and calls get copies."""
+    peaks = [[0, 0] for _ in range(count)]
+    for event in measured.moved.events:
+        row = peaks[layer_of[event.segment]]
+        row[event.is_backward] = max(row[event.is_backward], event.peak_bytes)
+    return peaks
 
 
 def _medians(times: Sequence[StepTimes]) -> StepTimes:
