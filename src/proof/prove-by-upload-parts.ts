@@ -4,7 +4,7 @@ import { formatDigest } from './digest.js'
 import { digestRange } from './digest-range.js'
 import type { ObjectFacts } from './object-facts.js'
 import { planParts } from './plan-parts.js'
-import { planProof } from './plan-proof.js'
+import { type Proof, planProof } from './plan-proof.js'
 import { proveParts } from './prove-parts.js'
 
 /** Verifies a file that was fetched in one piece but uploaded in several, by reading it upload part by upload part. */
@@ -18,9 +18,8 @@ export async function proveByUploadParts(
   facts: ObjectFacts,
   signal: AbortSignal,
 ): Promise<VerifiedBy> {
-  const partBytes = facts.uploadPartBytes ?? object.sizeBytes
-  const proof = planProof({ ...object, partBytes, facts })
-  const parts = planParts(object.sizeBytes, partBytes)
+  const proof = planUploadProof(object, facts)
+  const parts = planParts(object.sizeBytes, partBytesOf(object, facts))
   const finished: { readonly digest: string; readonly proof: null }[] = []
   if (proof.kind === 'digest-of-digests' || proof.kind === 'combine') {
     const file = await open(object.path, 'r')
@@ -34,4 +33,16 @@ export async function proveByUploadParts(
     }
   }
   return proveParts({ key: object.key, path: object.path, proof, parts, finished, signal })
+}
+
+/** Chooses what `proveByUploadParts` compares. */
+export function planUploadProof(
+  object: { readonly sizeBytes: number; readonly etag: string | null },
+  facts: ObjectFacts,
+): Proof {
+  return planProof({ ...object, partBytes: partBytesOf(object, facts), facts })
+}
+
+function partBytesOf({ sizeBytes }: { readonly sizeBytes: number }, facts: ObjectFacts): number {
+  return facts.uploadPartBytes ?? sizeBytes
 }

@@ -48,6 +48,8 @@ export class PartedObject {
   /** Parts being digested, by number. */
   readonly #digesting = new Set<number>()
   #isProving = false
+  /** The digests with which all parts came last, and how many times in a row. */
+  #came = { digests: '', times: 0 }
 
   constructor(options: {
     readonly entry: ManifestEntry
@@ -174,6 +176,13 @@ export class PartedObject {
     if ((this.#extras.get(number)?.underWay ?? 0) > 0 || !this.there.has({ offset, length })) return false
     this.#digesting.add(number)
     return true
+  }
+
+  /** Counts how many times in a row all parts came with the same bytes; call once they are finished. */
+  countSame(): number {
+    const digests = this.finished.map((part) => part?.digest).join()
+    this.#came = { digests, times: digests === this.#came.digests ? this.#came.times + 1 : 1 }
+    return this.#came.times
   }
 
   /** The beginning of a run, up to the end of its first part. */

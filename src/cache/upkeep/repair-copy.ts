@@ -24,6 +24,7 @@ import { withRetries } from '../../sources/retry.js'
 import type { Fetcher, Source } from '../../sources/source.js'
 import { syncPath } from '../download/publish-copy.js'
 import { LINKING, takeFile } from '../download/take-file.js'
+import { EtagJudge } from '../download/transfer/etag-judge.js'
 import { preallocate } from '../download/transfer/file-sink.js'
 import { KeptFolders } from '../download/transfer/kept-folders.js'
 import { PartTransfer, WholeTransfer } from '../download/transfer/transfer.js'
@@ -167,7 +168,9 @@ class CopyRepair {
       path: draft,
     }
     if (entry.partBytes === null) {
-      await this.#carryOut(new WholeTransfer(tools, { object, urgency: 'listed' }))
+      // Its etag may look like an MD5 and be none; the manifest has the digest.
+      const judge = entry.verifiedBy === 'own-sha256' ? { judge: EtagJudge.ofNone() } : {}
+      await this.#carryOut(new WholeTransfer(tools, { object, urgency: 'listed', ...judge }))
       return entry.sizeBytes
     }
     const isKept = damage.parts !== undefined && copyFile(`${files.path}/${entry.key}`, draft)

@@ -31,6 +31,13 @@ export class EtagJudge {
     this.#evidence = new Int32Array(evidence)
   }
 
+  /** Begins with the verdict that etags are none. */
+  static ofNone(): EtagJudge {
+    const evidence = createEtagEvidence()
+    new Int32Array(evidence)[0] = NONE
+    return new EtagJudge(evidence)
+  }
+
   /** Notes that an etag was the MD5 of its object. */
   proven(): void {
     Atomics.compareExchange(this.#evidence, 0, UNKNOWN, RIGHT)
@@ -44,7 +51,14 @@ export class EtagJudge {
     const before = this.#found.get(key)
     const times = before?.md5 === md5 ? before.times + 1 : 1
     this.#found.set(key, { md5, times })
-    if (times < SAME_BYTES) return false
+    return times >= SAME_BYTES && this.isNoneAfter(key, times)
+  }
+
+  /** Like `isNone`, for bytes that came so many times in a row, as often as this object may be fetched. */
+  isNoneAfter(key: string, times: number): boolean {
+    const state = Atomics.load(this.#evidence, 0)
+    if (state !== UNKNOWN) return state === NONE
+    if (times < 2) return false
     if (Atomics.compareExchange(this.#evidence, 0, UNKNOWN, NONE) === RIGHT) return false
     log(
       'verbose',

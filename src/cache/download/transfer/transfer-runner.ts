@@ -1,12 +1,13 @@
 import { open } from 'node:fs/promises'
 import { isDscError } from '../../../failure/dsc-error.js'
+import type { VerifiedBy } from '../../../model/manifest.js'
 import { formatDigest } from '../../../proof/digest.js'
 import { digestRange } from '../../../proof/digest-range.js'
 import type { ObjectFacts } from '../../../proof/object-facts.js'
 import { countUploadParts, guessUploadPartBytes } from '../../../proof/plan-parts.js'
-import type { ProofAlgorithm } from '../../../proof/plan-proof.js'
-import { proveByUploadParts } from '../../../proof/prove-by-upload-parts.js'
-import { type FinishedPart, proveParts } from '../../../proof/prove-parts.js'
+import { nameProof, type ProofAlgorithm } from '../../../proof/plan-proof.js'
+import { planUploadProof, proveByUploadParts } from '../../../proof/prove-by-upload-parts.js'
+import { type FinishedPart, PROVEN_ELSEWHERE, proveParts } from '../../../proof/prove-parts.js'
 import { withRetries } from '../../../sources/retry.js'
 import type { Fetcher } from '../../../sources/source.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
@@ -29,6 +30,7 @@ interface TransferRunnerOptions {
 }
 
 type WholeTask = Extract<TransferTask, { kind: 'whole' }>
+type ProveTask = Extract<TransferTask, { kind: 'prove' }>
 
 const MAX_MISMATCHES = 2
 
@@ -61,10 +63,8 @@ export class TransferRunner {
         return digestPart({ ...task, signal })
       case 'inspect':
         return this.#inspect(task.object)
-      case 'prove': {
-        const { object, proof, parts, finished } = task
-        return proveParts({ key: object.key, path: object.path, proof, parts, finished, signal })
-      }
+      case 'prove':
+        return this.#prove(task)
     }
   }
 
@@ -86,6 +86,7 @@ export class TransferRunner {
   async #fetchWhole(task: WholeTask): Promise<TransferResults['whole']> {
     const { object, urgency } = task
     let isRepeated: boolean = false
+    let same = { digest: '', times: 0 }
     for (let mismatches = 0; ; mismatches += 1) {
       const transfer = new WholeTransfer(this.#tools, { object, urgency, isRepeated, judge: this.#judge })
       if (mismatches === 0 && task.mayBeLeft) await this.#goOn(transfer, object, task.mayBeLeft)
@@ -94,6 +95,7 @@ export class TransferRunner {
       const isUnproven = verifiedBy === 'own-sha256'
       if (!isUnproven || (!isHearsay && countUploadParts(object.etag) < 2))
         return { digest, verifiedBy, leftBytes }
+      same = { digest, times: same.digest === digest ? same.times + 1 : 1 }
       // Uploaded in parts, or from another node without a match: the source knows more. It verifies the file.
       const facts = await this.#inspect(object)
       try {
@@ -101,12 +103,36 @@ export class TransferRunner {
         if (!isHearsay || provenBy !== 'own-sha256' || !mayProve(object, facts))
           return { digest, verifiedBy: provenBy, leftBytes }
       } catch (error) {
-        if (!isDscError(error, 'CHECKSUM_MISMATCH') || mismatches === MAX_MISMATCHES) throw error
+        const isLast = mismatches === MAX_MISMATCHES
+        const sameTimes = isLast ? same.times : 0
+        if (!isHearsay && this.#isNone(error, { object, proof: planUploadProof(object, facts), sameTimes }))
+          return { digest, verifiedBy, leftBytes }
+        if (!isDscError(error, 'CHECKSUM_MISMATCH') || isLast) throw error
       }
       isRepeated = isHearsay
       this.counts.retries += 1
       this.counts.receivedBytes -= object.sizeBytes
     }
+  }
+
+  async #prove({ object, sameTimes, ...task }: ProveTask): Promise<VerifiedBy> {
+    const { key, path } = object
+    const { signal } = this.#options
+    try {
+      const verifiedBy = await proveParts({ ...task, key, path, signal })
+      const isOfNodes = task.finished.some(({ proof }) => proof === PROVEN_ELSEWHERE)
+      if (verifiedBy === 'etag-md5' && !isOfNodes) this.#judge.proven()
+      return verifiedBy
+    } catch (error) {
+      if (!this.#isNone(error, { object, proof: task.proof, sameTimes })) throw error
+      return 'own-sha256'
+    }
+  }
+
+  /** Whether a failed proof shows that the etag is no MD5. */
+  #isNone(error: unknown, failed: Pick<ProveTask, 'object' | 'proof' | 'sameTimes'>): boolean {
+    const isOfEtag = isDscError(error, 'CHECKSUM_MISMATCH') && nameProof(failed.proof) === 'etag-md5'
+    return isOfEtag && this.#judge.isNoneAfter(failed.object.key, failed.sameTimes)
   }
 
   async #goOn(transfer: WholeTransfer, object: TransferObject, from: 'source' | 'nodes'): Promise<void> {

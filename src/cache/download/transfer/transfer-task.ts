@@ -54,6 +54,8 @@ export type TransferTask =
       readonly proof: Proof
       readonly parts: readonly Part[]
       readonly finished: readonly FinishedPart[]
+      /** How many times in a row the same bytes came; 0 if the object is fetched once more after a mismatch. */
+      readonly sameTimes: number
     }
 
 /** Result of each kind of task. */
