@@ -71,7 +71,7 @@ function drawSums(report) {
     figure('Read', bytes(readBytes), 'each use one reading of the whole'),
     figure('Fetched', bytes(storeBytes), `from the store, ${bytes(peerBytes)} from other nodes`),
     figure('Saved', bytes(savedBytes), `that the store did not send${money}`),
-    figure('Waited', span(waitedMs), 'in all'),
+    figure('Waited', span(waitedMs), 'by all jobs'),
   )
 }
 
