@@ -102,6 +102,30 @@ test('an upload is refused before its body is asked for', async (t) => {
   assert.match(String(answer), /^HTTP\/1\.1 403 /)
 })
 
+/** Sends an upload as clients do that read no answer before the body is sent. */
+async function upload(port: number, megabytes: number) {
+  const client = connect(port, '127.0.0.1')
+  const send = (bytes: string | Buffer) => new Promise((resolve) => client.write(bytes, resolve))
+  let failure: unknown
+  client.on('error', (error) => {
+    failure = error
+  })
+  await send(`PUT /bucket/data/b HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${megabytes * 1e6}\r\n\r\n`)
+  let sent = 0
+  for (; sent < megabytes && !failure; sent++) await send(Buffer.alloc(1e6))
+  const answer = failure ? undefined : String((await once(client, 'data'))[0])
+  client.destroy()
+  return { answer, failure, sent }
+}
+
+test('an upload under way is refused so that its client hears it, and an endless one is cut off', async (t) => {
+  const { port } = await (await openGatewayNode(t, [originOf({ a: 'alpha' })])).open([DATA])
+  const { answer, failure } = await upload(port, 20)
+  assert.ifError(failure)
+  assert.match(answer!, /^HTTP\/1\.1 403 .*<Code>AccessDenied</s)
+  assert.ok((await upload(port, 1000)).sent < 200)
+})
+
 test('a file that somebody removed from a ready copy comes from the source, and the operator hears of it', async (t) => {
   const node = await openGatewayNode(t, [originOf({ a: 'alpha', b: 'beta' })])
   await node.prepare(DATA)
