@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Gateway } from '../agent/gateway/gateway.js'
+import type { GatewayCount } from '../agent/gateway/gateway-counts.js'
 import type { GatewayOptions } from '../agent/gateway/gateway-options.js'
 import type { Cache } from '../cache/cache.js'
 import { prepareDataset } from '../cache/prepare/prepare-dataset.js'
@@ -10,6 +11,7 @@ import type { Dataset } from '../model/dataset.js'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
 import { type HeldSource, openHeldSource } from './held-source.js'
 import { temporaryDirectory } from './temporary-directory.js'
+import { waitFor } from './world.js'
 
 /** The dataset of a node with one. */
 export const DATA: Dataset = { name: 'data', source: 's3://bucket/data/', include: [], exclude: [] }
@@ -27,10 +29,9 @@ export function originOf(objects: Readonly<Record<string, string | Uint8Array>>,
 
 /** A gateway on a free port that answers every user of this machine. */
 export function openLocalGateway(
-  options: Pick<GatewayOptions, 'cache' | 'declared' | 'keepMs' | 'note'>,
+  options: Pick<GatewayOptions, 'cache' | 'declared' | 'keepMs' | 'note'> & Partial<GatewayOptions>,
 ): Promise<Gateway> {
   return Gateway.open({
-    ...options,
     listen: { host: '127.0.0.1', port: 0 },
     ranges: 'proven',
     tokens: undefined,
@@ -39,6 +40,7 @@ export function openLocalGateway(
     isShared: false,
     names: [],
     onCounts: () => {},
+    ...options,
   })
 }
 
@@ -49,6 +51,7 @@ export async function openGatewayNode(
   { hasRoom = true }: { readonly hasRoom?: boolean } = {},
 ) {
   const notes: string[] = []
+  const counts: GatewayCount[] = []
   const closes: (() => Promise<unknown>)[] = []
   t.after(async () => {
     for (const { source } of origins) source.release()
@@ -75,7 +78,8 @@ export async function openGatewayNode(
   }
   const open = async (declared: readonly Dataset[]) => {
     const note = (sentence: string) => void notes.push(sentence)
-    const gateway = await openLocalGateway({ cache, declared, keepMs: 60_000, note })
+    const onCounts = (found: readonly GatewayCount[]) => void counts.push(...found)
+    const gateway = await openLocalGateway({ cache, declared, keepMs: 60_000, note, onCounts })
     closes.push(() => gateway.stop(0))
     const read = async (path: string) => {
       const answer = await fetch(`${gateway.url}/bucket${path}`)
@@ -91,5 +95,12 @@ export async function openGatewayNode(
   }
   /** Names of the datasets that have a copy, or a download. */
   const staged = async () => (await record.listCopies({}, Date.now())).map((copy) => copy.dataset)
-  return { directory, root, prepare, open, staged, notes }
+  /** Resolves when a failure has been counted so often. */
+  const counted = async (code: string, times: number) => {
+    const isOfCode = ({ name, labels }: GatewayCount) =>
+      name === 'dsc_gateway_failures_total' && labels.code === code
+    const count = () => counts.filter(isOfCode).reduce((all, { value }) => all + value, 0)
+    await waitFor('the count', () => count() === times)
+  }
+  return { directory, root, prepare, open, staged, notes, counted }
 }

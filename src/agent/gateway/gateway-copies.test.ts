@@ -56,7 +56,8 @@ test('what took long and was then moved is looked for where it is now', async (t
   const clock = { ms: 0 }
   t.mock.method(performance, 'now', () => clock.ms)
   const copies = new GatewayCopies({
-    ...{ cache: {} as Cache, keepMs: 60_000, ranges: 'proven', signal: t.signal, note: () => {} },
+    ...{ cache: {} as Cache, counts: { failed: () => {} }, keepMs: 60_000, ranges: 'proven' },
+    ...{ signal: t.signal, note: () => {} },
   })
   t.after(() => copies.close())
   const answers = [undefined, 'found']

@@ -16,6 +16,7 @@ import { OpenManifests } from '../copies/open-manifests.js'
 import { answerInTime } from './answer-in-time.js'
 import { ArrivingRanges, type RangesTaken } from './arriving-ranges.js'
 import { BelievedCopies } from './believed-copies.js'
+import type { GatewayCounts } from './gateway-counts.js'
 import { GatewayHolds } from './gateway-holds.js'
 import {
   chooseCopy,
@@ -41,6 +42,7 @@ const FAILED_MS = 3000
 export class GatewayCopies {
   readonly #arriving: ArrivingRanges
   readonly #cache: Cache
+  readonly #counts: Pick<GatewayCounts, 'failed'>
   readonly #note: (sentence: string) => void
   readonly #signal: AbortSignal
   readonly #holds: GatewayHolds
@@ -55,12 +57,14 @@ export class GatewayCopies {
 
   constructor(options: {
     readonly cache: Cache
+    readonly counts: Pick<GatewayCounts, 'failed'>
     readonly keepMs: number
     readonly ranges: RangesTaken
     readonly signal: AbortSignal
     readonly note: (sentence: string) => void
   }) {
     this.#cache = options.cache
+    this.#counts = options.counts
     this.#arriving = new ArrivingRanges({ taken: options.ranges, note: options.note })
     this.#note = options.note
     this.#signal = options.signal
@@ -71,6 +75,14 @@ export class GatewayCopies {
   /** Tells the operator. */
   get note(): (sentence: string) => void {
     return this.#note
+  }
+
+  /** Tells the operator of a failed download, and counts it. */
+  reportFailure({ name }: Dataset, failure: unknown): void {
+    this.#counts.failed(name, failure instanceof DscError ? failure.code : 'INTERNAL')
+    const message = messageOf(failure)
+    // Clients ask again until it comes.
+    if (message !== messageOf(this.#failures.get(name)?.error)) this.#note(`${name}: ${message}`)
   }
 
   /** Opens the source of a dataset while `read` runs. */
@@ -265,12 +277,20 @@ export class GatewayCopies {
       // Known from now on, even if the record goes away.
       this.#believed.learn(dataset.name, [copy])
       this.#believed.doubt(dataset.name)
+      this.#failures.delete(dataset.name)
     } catch (failure) {
       if (this.#signal.aborted) return
       const error = isListed ? objectGone(failure) : failure
       if (isPassed(error)) this.#passed.begin(dataset, error.message)
-      else this.#failures.set(dataset.name, { untilMs: performance.now() + FAILED_MS, error })
+      else {
+        this.reportFailure(dataset, error)
+        this.#failures.set(dataset.name, { untilMs: performance.now() + FAILED_MS, error })
+      }
       for (const wait of this.#waits.get(dataset.name) ?? []) wait.abort(error)
     }
   }
+}
+
+function messageOf(failure: unknown): string {
+  return failure instanceof Error ? failure.message : String(failure)
 }

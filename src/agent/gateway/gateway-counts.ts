@@ -1,6 +1,6 @@
 /** A number of answers or of sent bytes. */
 export interface GatewayCount {
-  readonly name: 'dsc_gateway_requests_total' | 'dsc_gateway_sent_bytes_total'
+  readonly name: 'dsc_gateway_requests_total' | 'dsc_gateway_sent_bytes_total' | 'dsc_gateway_failures_total'
   readonly labels: Readonly<Record<string, string>>
   value: number
 }
@@ -34,6 +34,13 @@ export class GatewayCounts {
     const known = this.#counts.get(from)
     if (known) known.value += bytes
     else this.#add(from, { name: 'dsc_gateway_sent_bytes_total', labels: { from }, value: bytes })
+  }
+
+  failed(dataset: string, code: string): void {
+    const key = `${dataset} ${code}`
+    const known = this.#counts.get(key)
+    if (known) known.value += 1
+    else this.#add(key, { name: 'dsc_gateway_failures_total', labels: { dataset, code }, value: 1 })
   }
 
   /** Reports all pending counts at once. */

@@ -186,9 +186,31 @@ for (const isFlipped of [false, true])
     if (isFlipped) {
       await assert.rejects(reading)
       assert.match(node.notes.join('\n'), /data: a did not come as the source has it \(expected crc32 /)
+      await node.counted('CHECKSUM_MISMATCH', 1)
       return
     }
     const { headers, body } = await reading
     assert.deepEqual(Buffer.from(body), bytes)
     assert.ok(headers.get('x-amz-checksum-crc32'))
   })
+
+test('an object that does not arrive as its source has it is refused, told once, and counted', async (t) => {
+  const source = openFlipping(Buffer.alloc(300_000, 'x'), true)
+  const node = await openGatewayNode(t, [{ dataset: DATA, source }])
+  const { read } = await node.open([DATA])
+  const now = performance.now.bind(performance)
+  let skippedMs = 0
+  t.mock.method(performance, 'now', () => now() + skippedMs)
+  for (let i = 0; i < 2; i++) {
+    skippedMs += 10_000 // a failed source is asked again
+    const { status, text } = await read('/data/a')
+    assert.equal(status, 503)
+    assert.match(text, /ServiceUnavailable/)
+  }
+  assert.equal(
+    node.notes.filter((note) => /^data: .*expected .*crc32/.test(note)).length,
+    1,
+    node.notes.join('\n'),
+  )
+  await node.counted('CHECKSUM_MISMATCH', 2)
+})

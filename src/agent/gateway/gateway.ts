@@ -60,7 +60,7 @@ export class Gateway {
     this.#catalog = new KnownCatalog(options)
     this.#counts = new GatewayCounts(options.onCounts)
     const { keepMs } = options
-    this.#copies = new GatewayCopies({ ...options, signal: this.#stopping.signal })
+    this.#copies = new GatewayCopies({ ...options, counts: this.#counts, signal: this.#stopping.signal })
     this.#renewal = setInterval(() => void this.#copies.renewHolds(), keepMs / HOLDS_PER_KEEP).unref()
     const probes = { keepAlive: true, keepAliveInitialDelay: PROBE_AFTER_MS }
     const hear = (request: IncomingMessage, response: ServerResponse) => {

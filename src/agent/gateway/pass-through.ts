@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDscError } from '../../failure/dsc-error.js'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { createDigest, type Digest } from '../../proof/digest.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
@@ -33,7 +33,7 @@ interface PassedObject {
 export async function passThrough(
   source: Pick<Source, 'openFetcher'>,
   { entry, answer, client }: PassedObject,
-  note: (sentence: string) => void,
+  onDamage: (failure: DscError) => void,
 ): Promise<void> {
   const { asked, request, response } = client
   const signal = client.untilGone()
@@ -79,9 +79,8 @@ export async function passThrough(
     )
     const damage = check?.findDamage()
     if (damage !== undefined) {
-      note(
-        `${asked.dataset.name}: ${entry.key} did not come as the source has it (${damage}): its answer is cut off`,
-      )
+      const problem = `${entry.key} did not come as the source has it (${damage}): its answer is cut off`
+      onDamage(new DscError('CHECKSUM_MISMATCH', problem))
       response.destroy()
       return
     }

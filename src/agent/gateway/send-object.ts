@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { filesDirectory } from '../../cache/cache-layout.js'
+import type { DscError } from '../../failure/dsc-error.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
 import { sendCopyFile } from '../copies/send-copy-file.js'
 import type { GatewayClient } from './gateway-client.js'
@@ -49,8 +50,9 @@ async function trySending(
     response.writeHead(answer.status, headersOf({ asked, headers: request.headers }, entry, answer)).end()
     return { from, bytes: 0 }
   }
+  const onDamage = (failure: DscError) => copies.reportFailure(asked.dataset, failure)
   if (located.kind === 'passed') {
-    await passThrough(located.source, { entry, answer, client }, copies.note)
+    await passThrough(located.source, { entry, answer, client }, onDamage)
     return { from, bytes: answer.length }
   }
   const path = `${filesDirectory(located.copy.directory)}/${entry.path}`
@@ -72,7 +74,7 @@ async function trySending(
       copies.note(
         `${path} is gone: sending it from the source. Mend the copy: dsc verify ${asked.dataset.name} --repair`,
       )
-      return passThrough(source, { entry, answer, client }, copies.note)
+      return passThrough(source, { entry, answer, client }, onDamage)
     })
     return { from: 'origin', bytes: answer.length }
   }

@@ -20,6 +20,7 @@ export const AGENT_METRICS = {
   dsc_sent_bytes_total: ['counter', 'bytes sent to other nodes, by dataset'],
   dsc_gateway_requests_total: ['counter', 'requests of S3 clients, by operation and status'],
   dsc_gateway_sent_bytes_total: ['counter', 'bytes sent to S3 clients, by origin'],
+  dsc_gateway_failures_total: ['counter', 'failed downloads for S3 clients, by dataset and failure'],
   dsc_requests_total: ['counter', 'requests, by route and status'],
   dsc_staged_bytes_total: ['counter', 'bytes downloaded to this node, by origin'],
   dsc_staged_total: ['counter', 'datasets staged on this node'],
