@@ -26,8 +26,11 @@ const SUITES = {
     after: ['bash', 'scripts/test-torch.sh', '-k', 'torture'],
   },
   gateway: {
-    ...{ files: ['dist/e2e/gateway-clients.test.js'], atOnce: 1, timeoutMs: 1_800_000 },
+    ...{ files: ['dist/e2e/gateway-{clients,sdks}.test.js'], atOnce: 1, timeoutMs: 1_800_000 },
     environment: () => ({
+      DSC_TEST_GATEWAY_GO: sdksOf('go'),
+      DSC_TEST_GATEWAY_JAVA: sdksOf('java'),
+      DSC_TEST_GATEWAY_JAVASCRIPT: sdksOf('javascript'),
       DSC_TEST_GATEWAY_PYTHON: pythonOf('gateway-venv.sh'),
       DSC_TEST_S3FS_PYTHON: pythonOf('gateway-venv.sh', 's3fs'),
     }),
@@ -83,4 +86,15 @@ function reporters(skippedFile) {
 function pythonOf(script, ...words) {
   const found = execFileSync(join(ROOT, 'scripts', script), words, { encoding: 'utf8' })
   return join(found.trim(), 'bin/python')
+}
+
+/** The command that starts clients of a language; '': what builds them is missing. */
+function sdksOf(language) {
+  const script = join(ROOT, 'scripts/gateway-sdks/make.sh')
+  const { status, stdout } = spawnSync(script, [language], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (status !== 0 && status !== 77) process.exit(1)
+  return stdout.trim()
 }
