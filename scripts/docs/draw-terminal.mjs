@@ -92,11 +92,16 @@ function drawRow(row, top, look) {
       for (const code of codes.split(';')) applyCode(look, Number(code))
       continue
     }
+    // Inverse, the colour of the text is that of its ground.
+    const ground = [...look.classes].filter((name) => Object.values(COLORS).includes(name))
     if (look.isInverse)
       drawn.push(
-        `<rect class="bar" x="${at(column)}" y="${round(top)}" width="${round(text.length * CELL.width)}" height="${CELL.height}"/>`,
+        `<rect class="${['bar', ...ground].join(' ')}" x="${at(column)}" y="${round(top)}" width="${round(text.length * CELL.width)}" height="${CELL.height}"/>`,
       )
-    const classes = [...look.classes, ...(look.isInverse ? ['inverse'] : [])].join(' ')
+    const own = look.isInverse
+      ? [...look.classes].filter((name) => !ground.includes(name))
+      : [...look.classes]
+    const classes = [...own, ...(look.isInverse ? ['inverse'] : [])].join(' ')
     for (const { 0: word, index } of text.matchAll(/\S+/g))
       drawn.push(
         `<text${classes && ` class="${classes}"`} x="${at(column + index)}" y="${round(top + CELL.baseline)}" textLength="${round(word.length * CELL.width)}" lengthAdjust="spacingAndGlyphs">${escapeXml(word)}</text>`,
