@@ -14,6 +14,7 @@ export const ADVICE = {
   SETUP_FAILED: 'The message names the step. Run `dsc setup` again afterwards.',
   DOCTOR_FAILED: 'Each failed check says what to do.',
   COPY_NOT_FOUND: 'Run `dsc prepare`. `dsc why` says whether the copy was evicted.',
+  UNDO_IMPOSSIBLE: '`dsc undo --list` shows what can be taken back. Otherwise `dsc prepare` downloads again.',
   COPY_IN_USE: '`dsc leases --dataset <name>` names the holders. Wait, release, or unlock.',
   LEASE_NOT_FOUND: '`dsc leases` lists them.',
   STAGING_ELSEWHERE: 'Leave out `--no-wait`.',

@@ -126,6 +126,7 @@ export const EDGES = [
     from: 'cache/accounting',
   },
   { to: 'cache/upkeep', why: 'what an earlier stager left is cleaned up first', from: 'cache/prepare' },
+  { to: 'cache/upkeep', why: 'users take their deeds back here, or at the door', from: 'cache/api' },
   // Inside feed/.
   {
     to: 'feed/plan',

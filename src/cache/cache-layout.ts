@@ -11,6 +11,7 @@ import type { Copy } from '../model/copy.js'
  *                                                              folder inside it: .dsc-repair-<copyId>-<random>/)
  *   samples/<digest>.samples                                   lists of samples for feeds, rebuilt when missing
  *   trash/<random>/                                            renamed away, being deleted
+ *   trash/kept-<evicted at>-<bytes>-<inodes>-<copyId>/         evicted by a user, who can take it back for a day
  *
  * All are on one file system: publishing and evicting are renames. No two copies ever share a directory, even one after
  * the other: a process that finishes an old eviction late cannot hit a newer copy of the same version.

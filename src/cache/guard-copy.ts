@@ -33,7 +33,8 @@ export async function guardCopies(cache: Cache, note: (sentence: string) => void
     )
 }
 
-async function guardCopy(cache: Pick<Cache, 'root' | 'declared'>, copy: Copy): Promise<void> {
+/** Gives the folder of a copy to those who may read the dataset as dsc.yaml says now. */
+export async function guardCopy(cache: Pick<Cache, 'root' | 'declared'>, copy: Copy): Promise<void> {
   const readers = findReadersOf(cache, copy)
   const isDeclared = cache.declared?.some(({ name }) => name === copy.dataset)
   if (readers === undefined && !isDeclared) return

@@ -1,6 +1,7 @@
 import type { NodeAgent } from '../model/node.js'
 import type { Cache } from './cache.js'
 import { requireOwnNode } from './claim-node.js'
+import { measureRoom } from './kept-copies.js'
 
 /**
  * Saves this node's present state in the record: its policy and its disk, for `dsc status` on any node. `agent` is
@@ -13,7 +14,7 @@ export async function saveNode(cache: Cache, agent?: NodeAgent | null): Promise<
     cacheRoot,
     identity,
     policy: cache.policy,
-    disk: await cache.measureDisk(),
+    disk: await measureRoom(cache),
     seenAtMs: cache.nowMs(),
     agent,
   })

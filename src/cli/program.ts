@@ -15,7 +15,7 @@ interface Help {
 
 /** Verbs that ask the node's service where there is one; the others are for the owner of a cache. */
 const AT_DOOR =
-  /^(prepare|run|release|dataset|lock|unlock|evict|status|leases|history|report|why|doctor|feed)$/
+  /^(prepare|run|release|dataset|lock|unlock|evict|undo|status|leases|history|report|why|doctor|feed)$/
 
 /** Whether the verb in `argv` asks the node's service, if there is one. */
 export function goesThroughDoor(argv: readonly string[]): boolean {

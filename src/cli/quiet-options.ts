@@ -20,6 +20,7 @@ export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   adopt: ['--path-style'],
   completion: ['--list'],
   'dataset add': ['--path-style'],
+  doctor: ['--exit-codes'],
   'exchange bench': ['--levels', '--mode', '--repeats', '--rendezvous', '--rank', '--listen-host'],
   'exchange plan': ['--backward-ms', '--alpha-us', '--gigabits', '--optimum'],
   'exchange serve': ['--suspect-after', '--lost-after'],
@@ -39,6 +40,7 @@ export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   'params serve': ['--nesterov', '--betas', '--eps', '--lost-after', '--checkpoint-every'],
   prepare: ['--all', '--prolog', '--remote'],
   release: ['--any-node'],
+  self: ['--schemas'],
   self: ['--schemas'],
 }
 

@@ -64,6 +64,12 @@ export const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/evict.js')).evictCommand,
   },
   {
+    name: 'undo',
+    group: 'Keep order',
+    summary: 'take back an eviction, cleanup, unlock or release',
+    load: async () => (await import('./commands/undo.js')).undoCommand,
+  },
+  {
     name: 'verify',
     group: 'Keep order',
     summary: 'check copies against their checksums, and repair them',

@@ -103,6 +103,32 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
     assert.deepEqual([refused.code, /only an admin/.test(refused.stderr)], [NOT_PERMITTED, true])
   })
 
+  test('takes back for each user their own release, and for admins what anybody did', async () => {
+    const undo = async (user: typeof ADA, ...words: readonly string[]) => {
+      const { code, stdout, stderr } = await service.as(user, 'undo', ...words)
+      return { code, said: stdout + stderr }
+    }
+    await service.as(ADA, 'prepare', 'flowers', '--task', 'mine')
+    await service.as(ADA, 'release', 'flowers', '--task', 'mine')
+    assert.match((await undo(BOB)).said, /nothing to undo/)
+    const { deeds } = JSON.parse((await service.as(BOB, 'undo', '--list', '--json')).stdout)
+    assert.deepEqual([deeds[0].kind, deeds[0].items[0].task], ['release', 'mine'])
+    const refused = await undo(BOB, `${deeds[0].id}`)
+    assert.deepEqual([refused.code, /another user released/.test(refused.said)], [NOT_PERMITTED, true])
+    const own = await undo(ADA)
+    assert.match(own.said, /^took back \S+'s release of flowers\n$/)
+    await service.as(ADA, 'release', 'flowers', '--task', 'mine')
+    await service.as(ROOT, 'evict', 'flowers', '--yes')
+    const [evicted] = JSON.parse((await service.as(ADA, 'undo', '--list', '--json')).stdout).deeds
+    assert.deepEqual([evicted.kind, (await undo(ADA, `${evicted.id}`)).code], ['evict', NOT_PERMITTED])
+    assert.match((await undo(ROOT)).said, /^took back root's eviction of flowers, .+\n$/)
+    const { copies } = JSON.parse((await service.as(ADA, 'status', '--json')).stdout)
+    assert.deepEqual(
+      copies.map(({ dataset }: { dataset: string }) => dataset),
+      ['flowers'],
+    )
+  })
+
   test('reads no file for a user that they might not read themselves', async () => {
     const refused = await service.as(ADA, 'prepare', 'file:///etc/')
     assert.deepEqual([refused.code, refused.stdout], [NOT_PERMITTED, ''])

@@ -99,6 +99,8 @@ test('a smaller quota evicts nothing by itself; cleanup evicts only what is idle
   await world.dsc('cleanup')
   assert.deepEqual(world.query('SELECT dataset FROM cache_record'), [{ dataset: 'flowers' }])
   await world.configure({ datasets: datasets(), cache: { minFree: '900TiB' } })
+  const kept = await world.dsc('cleanup')
+  assert.match(kept.stdout, /^removed \S+\/trash\/kept-\S+ +\(its room is needed\)\n$/)
   assert.equal((await world.dsc('cleanup')).stdout, 'nothing to clean up\n', 'what is leased stays')
 })
 

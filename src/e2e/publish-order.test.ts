@@ -127,7 +127,7 @@ test('evicting: the record says so first, then the name goes, then the bytes, th
   const [{ directory }] = world.query<{ directory: string }>('SELECT directory FROM copies') as [
     { directory: string },
   ]
-  const calls = await trace(world, ['evict', 'letters', '--yes'])
+  const calls = await trace(world, ['evict', 'letters', '--yes', '--no-undo'])
   const discard = findRename(calls, directory, join(world.root, 'trash'))
   const removals = calls.filter(
     ({ name, text }) => /unlink|rmdir/.test(name) && text.includes('/trash/') && !text.includes('ENOENT'),

@@ -30,6 +30,7 @@ export const FAILURES = {
   SOURCE_CHANGED: retryable('tryLater', 409, 'an object changed during the download'),
   SOURCE_EMPTY: permanent('notFound', 404, 'the source has no objects'),
   KEY_UNSAFE: permanent('refused', 422, 'a key cannot be a path'),
+  UNDO_IMPOSSIBLE: permanent('conflict', 409, 'it cannot be taken back'),
   COPY_IN_USE: permanent('conflict', 409, 'the copy is leased or locked'),
   COPY_DAMAGED: permanent('damaged', 500, 'files are damaged'),
   STAGING_ELSEWHERE: retryable('conflict', 409, 'another process is staging it'),

@@ -16,6 +16,7 @@ export type RecordEventKind =
   | 'repaired'
   | 'damaged'
   | 'forgotten'
+  | 'undone'
 
 /** One line of the record's history. */
 export interface RecordEvent {

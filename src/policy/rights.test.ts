@@ -42,6 +42,11 @@ for (const { deed, may } of [
   { deed: { kind: 'end-lease', holderUid: undefined }, may: ADMINS },
   { deed: { kind: 'lock' }, may: ADMINS },
   { deed: { kind: 'evict' }, may: ADMINS },
+  { deed: { kind: 'undo', of: 'release', isOwn: true }, may: ALL },
+  { deed: { kind: 'undo', of: 'release', isOwn: false }, may: ADMINS },
+  { deed: { kind: 'undo', of: 'unlock', isOwn: true }, may: ADMINS },
+  { deed: { kind: 'undo', of: 'evict', isOwn: true }, may: ADMINS },
+  { deed: { kind: 'undo', of: 'cleanup', isOwn: true }, may: ADMINS },
   { deed: { kind: 'declare' }, may: ADMINS },
 ] as const)
   test(`${JSON.stringify(deed)} may be done by ${may === ALL ? 'everybody' : 'admins alone'}`, () => {

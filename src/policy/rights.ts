@@ -33,6 +33,12 @@ export type Deed =
   | { readonly kind: 'end-lease'; readonly holderUid: number | undefined }
   | { readonly kind: 'lock' }
   | { readonly kind: 'evict' }
+  /** Take back a deed of the last day. `isOwn`: the asker did it. */
+  | {
+      readonly kind: 'undo'
+      readonly of: 'evict' | 'cleanup' | 'unlock' | 'release'
+      readonly isOwn: boolean
+    }
   | { readonly kind: 'declare' }
 
 /** The answer to "may they?": `why` is who may, for a sentence such as "only an admin may lock copies". */
@@ -51,6 +57,8 @@ export type Judgement = { readonly may: true } | { readonly may: false; readonly
  * | the same with credentials handed over       | everybody, at AWS, the hub, and endpoints of dsc.yaml |
  * | release, renew, hand over a lease           | the user whom it was taken for             |
  * | lock, unlock, evict, declare datasets       | admins                                     |
+ * | take back a release                         | the user who released                      |
+ * | take back an eviction, cleanup or unlock    | admins                                     |
  *
  * Nobody in a container is an admin, or one of the readers: its root can be any user. Nor does a key of the gateway make
  * an admin: it has the name that its maker gave it.
@@ -79,6 +87,10 @@ export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgemen
       return no('only an admin may lock and unlock copies')
     case 'evict':
       return no('only an admin may evict copies')
+    case 'undo':
+      if (deed.of !== 'release')
+        return no(`only an admin may take back ${deed.of === 'unlock' ? 'an unlock' : 'an eviction'}`)
+      return deed.isOwn ? { may: true } : no('another user released this lease')
     case 'declare':
       return no('only an admin may name datasets')
   }

@@ -5,7 +5,7 @@ import { chargeReadyCopy } from './change/charge-copy.js'
 import { endDeadLeases, releaseUseLeases } from './change/end-leases.js'
 import { forgetReady, forgetWholeNode } from './change/forget-copies.js'
 import { grantLease, handOver, leaseDurability, leaseReadyCopy } from './change/grant-lease.js'
-import { insertAdopted } from './change/insert-copy.js'
+import { insertAdopted, insertReturned } from './change/insert-copy.js'
 import { keepLayout } from './change/keep-layout.js'
 import { beginEvicting } from './change/mark-evicting.js'
 import { changeStripeNodes } from './change/move-stripes.js'
@@ -107,6 +107,7 @@ function keepCopies(
   | 'chargeCopy'
   | 'setLock'
   | 'addAdopted'
+  | 'returnCopy'
   | 'forgetCopies'
   | 'moveStripes'
 > {
@@ -129,12 +130,16 @@ function keepCopies(
         if (row) await keepLayout(transaction, toCopy(row))
         return (await transaction.run(`DELETE ${evicting}`, [copyId])) > 0
       }),
-    setLock: (filter, lock, nowMs) =>
+    setLock: (filter, lock, nowMs, by) =>
       write({ scope: filter.node === undefined ? 'all' : { node: filter.node }, nowMs }, (change) =>
-        changeLock(change, filter, lock),
+        changeLock(change, filter, { lock, by }),
       ),
     addAdopted: (copy, nowMs) =>
       write({ scope: { node: copy.node }, nowMs }, (change) => insertAdopted(change, copy)),
+    returnCopy: (returned, decide, nowMs) =>
+      write({ scope: { node: returned.copy.node }, nowMs }, (change) =>
+        insertReturned(change, returned, decide),
+      ),
     forgetCopies: (copyIds, reason, nowMs) =>
       write({ scope: 'all', nowMs }, (change) => forgetReady(change, copyIds, reason)),
     moveStripes: (move, nowMs) => write({ scope: 'all', nowMs }, (change) => changeStripeNodes(change, move)),
@@ -180,8 +185,8 @@ function keepLeases(
         const row = await change.transaction.get(sql, [copyId])
         return row && grantLease(change, { copy: toCopy(row), purpose, lease })
       }),
-    releaseUses: (filter, nowMs) =>
-      write({ scope: releaseScope(filter), nowMs }, (change) => releaseUseLeases(change, filter)),
+    releaseUses: (filter, nowMs, by) =>
+      write({ scope: releaseScope(filter), nowMs }, (change) => releaseUseLeases(change, filter, by)),
     renewLease: (leaseId, expiresAtMs, nowMs) =>
       database.write('quick', { leaseId }, async (transaction) => {
         const sql = 'UPDATE leases SET renewed_at_ms = ?, expires_at_ms = ? WHERE lease_id = ?'

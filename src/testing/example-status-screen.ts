@@ -41,6 +41,7 @@ await showStatusScreen({
     cancel: async () => {},
     whyNotCancel: () => 'it is an example',
     prepare: async () => {},
+    undo: async () => "took back ada's eviction of flowers, 4 GiB",
   },
   environment: process.env,
   nowMs: how === 'still' ? () => NOW_MS : Date.now,

@@ -203,6 +203,19 @@ export class NaiveRecord extends NaiveRows {
     return !isKnown
   }
 
+  returnCopy(
+    copy: Copy,
+    decide: (copies: readonly CopyUse[]) => Admission,
+    nowMs: number,
+  ): Admission['outcome'] | 'present' {
+    const copies = this.uses({ node: copy.node }, nowMs)
+    if (copies.some(({ dataset, state }) => dataset === copy.dataset && state !== 'evicting'))
+      return 'present'
+    const admission = decide(copies)
+    if (admission.outcome !== 'admit' || admission.plan.victims.length > 0) return admission.outcome
+    return this.addAdopted(copy) ? 'admit' : 'present'
+  }
+
   forget(copyIds: readonly string[]): number {
     const found = this.copies.filter(({ copyId, state }) => copyIds.includes(copyId) && state === 'ready')
     for (const { copyId } of found) this.remove(copyId)

@@ -13,4 +13,6 @@ export interface StatusActions {
   whyNotCancel(stageLease: PlacedLease | undefined): string | undefined
   /** Stages the dataset on this node; resolves when it is ready. The screen stays usable during the download. */
   prepare(dataset: string): Promise<void>
+  /** Takes back the user's last eviction, unlock or release; resolves with a sentence about it. */
+  undo(): Promise<string>
 }

@@ -24,6 +24,7 @@ import {
 } from './door-call.js'
 import { PAGE_ROWS } from './door-wire.js'
 import { locateChild } from './find-holder.js'
+import { nameAsker } from './identify-asker.js'
 import {
   type Fields,
   pickFields,
@@ -173,18 +174,21 @@ function readEventFilter(input: Fields): EventFilter {
   }
 }
 
-/** Ends the asker's own leases that match; of an admin, all that match. */
+/** Ends the asker's own leases that match; of an admin, all that match. With `isDeed`, the asker can take it back. */
 async function answerRelease(call: DoorCall): Promise<DoorResult> {
   const { record, nowMs } = call.service.cache
   const filter = pickFields(call.input, RELEASED)
-  if (isAdmin(call.asker, call.service.rules)) return { result: await record.releaseUses(filter, nowMs()) }
+  const by = readFlag(call.input, 'isDeed') ? nameAsker(call.asker) : undefined
+  if (isAdmin(call.asker, call.service.rules))
+    return { result: await record.releaseUses(filter, nowMs(), by) }
   const matching = await listAllUses(call, filter)
   const own = matching.filter(({ holder }) => holder.userId === call.asker.uid)
   const [other] = matching
   if (filter.leaseId !== undefined && own.length === 0 && other)
     requireRight(call, { kind: 'end-lease', holderUid: other.holder.userId })
   let released = 0
-  for (const { leaseId } of own) released += await record.releaseUses({ leaseId }, nowMs())
+  const atMs = nowMs() // one deed
+  for (const { leaseId } of own) released += await record.releaseUses({ leaseId }, atMs, by)
   return { result: released }
 }
 
@@ -249,12 +253,12 @@ async function answerLock(call: DoorCall): Promise<DoorResult> {
   const { record, nowMs } = call.service.cache
   const filter = pickFields(call.input, { ...PLACE, copyId: readText })
   const lock = readOptional(call.input, 'lock', (fields, name) => readFields(fields[name], name))
-  const user = call.asker.parties.find((party) => party.startsWith('user:'))
-  const by = user?.slice('user:'.length) ?? `uid-${call.asker.uid}`
+  const by = nameAsker(call.asker)
   const changed = await record.setLock(
     filter,
     lock ? { by, reason: readText(lock, 'reason'), atMs: nowMs() } : null,
     nowMs(),
+    by,
   )
   return { items: changed }
 }

@@ -4,6 +4,7 @@ import { findReadersOf } from '../../cache/find-readers.js'
 import { addUse } from '../../cache/leases/add-use.js'
 import { takeReadyCopy } from '../../cache/leases/take-ready-copy.js'
 import { planReady } from '../../cache/prepare/plan-prepare.js'
+import { findPastDeed } from '../../cache/upkeep/undo-deed.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import { type Dataset, findOwner, isUndeclared } from '../../model/dataset.js'
@@ -14,6 +15,7 @@ import { parseLeaseRequest } from '../calls/parse-lease-request.js'
 import { limitBandwidth } from '../calls/prepare-route.js'
 import {
   type DoorCall,
+  type DoorResult,
   findShown,
   keepShown,
   type Operation,
@@ -23,6 +25,7 @@ import {
 import { locateHolder } from './find-holder.js'
 import { readHandedAccess } from './handed-access.js'
 import { openOwnSource } from './own-sources.js'
+import { nameAsker } from './identify-asker.js'
 import {
   type Fields,
   pickFields,
@@ -101,8 +104,33 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   evict: async (call) => {
     requireRight(call, { kind: 'evict' })
-    return { result: await openApi(call).evict(readSelection(call.input)) }
+    const by = readFlag(call.input, 'isKept') ? nameAsker(call.asker) : undefined
+    return { result: await openApi(call).evict(readSelection(call.input), { by }) }
   },
+  listDeeds: async (call) => {
+    const deeds = await openApi(call).listDeeds()
+    const isShown = await findShown(
+      call,
+      new Set(deeds.flatMap(({ events }) => events.map(({ dataset }) => dataset))),
+    )
+    return {
+      items: deeds.flatMap((deed) => {
+        const events = deed.events.filter(({ dataset }) => isShown(dataset))
+        return events.length > 0 ? [{ ...deed, events }] : []
+      }),
+    }
+  },
+  undo: answerUndo,
+}
+
+/** Takes back the deed that is named, or the asker's last, whose name is the one that the kernel gives. */
+async function answerUndo(call: DoorCall): Promise<DoorResult> {
+  const { record, nowMs } = call.service.cache
+  const request = { id: readOptional(call.input, 'id', readNumber), by: nameAsker(call.asker) }
+  const deed = await findPastDeed(record, request, nowMs())
+  for (const { dataset } of deed.events) await requireReader(call, dataset)
+  requireRight(call, { kind: 'undo', of: deed.kind, isOwn: deed.by === request.by })
+  return { result: await openApi(call).undo({ ...request, id: deed.id }) }
 }
 
 /** Keeps what users stage of their own choice within its limit. Call `free` when it is staged, or has failed. */

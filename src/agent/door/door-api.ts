@@ -29,7 +29,9 @@ export function createDoorApi(client: DoorClient, options: DoorApiOptions): Node
     planPrepare: (asked, { signal }) =>
       askWithOwn(client, 'planPrepare', { asked, ways: { signal }, options }),
     planEviction: (selection, { isOwn }) => client.ask('planEviction', { selection, isOwn }),
-    evict: (selection) => client.ask('evict', { selection }),
+    evict: (selection, { by }) => client.ask('evict', { selection, isKept: by !== undefined }),
+    listDeeds: () => client.list('listDeeds', {}),
+    undo: ({ id }) => client.ask('undo', { id }),
   }
 }
 

@@ -26,6 +26,7 @@ const INSIDE = [
   'finishEviction',
   'expireLeases',
   'addAdopted',
+  'returnCopy',
   'forgetCopies',
   'moveStripes',
   'addEvent',
@@ -68,7 +69,7 @@ export function openDoorRecord(client: DoorClient, serviceNowMs: number): Record
       readAll<RecordEvent>(filter.limit, (last, limit) =>
         client.list('listEvents', { ...filter, ...(last && { before: last.sequence }), limit }),
       ),
-    releaseUses: (filter) => client.ask('releaseUses', filter),
+    releaseUses: (filter, _nowMs, by) => client.ask('releaseUses', { ...filter, isDeed: by !== undefined }),
     renewLease: (leaseId, expiresAtMs) => client.ask('renewLease', { leaseId, expiresAtMs }),
     handOverLease: (leaseId, holder) =>
       client.ask('handOverLease', { leaseId, pid: holder.kind === 'process' ? holder.pid : 0 }),

@@ -32,3 +32,9 @@ export async function identifyAsker(
     shownBy: 'socket',
   }
 }
+
+/** The user's name in the history. */
+export function nameAsker({ uid, parties }: Asker): string {
+  const user = parties.find((party) => party.startsWith('user:'))
+  return user?.slice('user:'.length) ?? `uid-${uid}`
+}

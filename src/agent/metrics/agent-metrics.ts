@@ -1,5 +1,6 @@
 import { describeArrivals } from '../../cache/arrivals/describe-arrivals.js'
 import type { Cache } from '../../cache/cache.js'
+import { measureRoom } from '../../cache/kept-copies.js'
 import type { CopyUse } from '../../model/copy.js'
 import { findOwner } from '../../model/dataset.js'
 import type { RecordEvent } from '../../model/record-event.js'
@@ -120,7 +121,7 @@ export class AgentMetrics {
   }
 
   async #measureDisk(): Promise<void> {
-    const disk = await this.#cache.measureDisk()
+    const disk = await measureRoom(this.#cache)
     const allowedBytes = quotaBytes(this.#cache.policy, disk)
     if (Number.isFinite(allowedBytes)) this.#metrics.set('dsc_quota_bytes', {}, allowedBytes)
     this.#metrics.set('dsc_disk_bytes', { kind: 'capacity' }, disk.capacityBytes)

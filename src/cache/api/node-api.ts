@@ -2,9 +2,11 @@ import type { Dataset } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import type { Cache } from '../cache.js'
-import type { EvictionSelection } from '../eviction/evict-copies.js'
+import type { Evicted, EvictionSelection } from '../eviction/evict-copies.js'
 import type { PreparePlan } from '../prepare/plan-prepare.js'
 import type { Prepared, PrepareProgress, PrepareRequest } from '../prepare/prepare-dataset.js'
+import type { PastDeed } from '../upkeep/past-deeds.js'
+import type { Undone, UndoRequest } from '../upkeep/undo-deed.js'
 
 /** A wish to know what `prepare` would do. */
 export interface PreparePlanRequest {
@@ -37,8 +39,15 @@ export interface NodeApi {
   planPrepare(request: PreparePlanRequest, options: { readonly signal: AbortSignal }): Promise<PreparePlan>
   /** `isOwn`: the caller is about to evict, so that a refusal gets into the history. */
   planEviction(selection: EvictionSelection, options: { readonly isOwn: boolean }): Promise<EvictionPlan>
-  /** Evicts the part of the selection that is still permitted, and resolves with it. */
-  evict(selection: EvictionSelection): Promise<EvictionPlan>
+  /**
+   * Evicts the part of the selection that is still permitted, and resolves with it. `by`: the user who can take it
+   * back; absent: the files are deleted at once.
+   */
+  evict(selection: EvictionSelection, options: { readonly by?: string | undefined }): Promise<Evicted>
+  /** Users' deeds of the last day that can be taken back, newest first. */
+  listDeeds(): Promise<readonly PastDeed[]>
+  /** Takes back the deed of this id, or the last one of `by`. Rejects with UNDO_IMPOSSIBLE if none of it can be. */
+  undo(request: UndoRequest): Promise<Undone>
 }
 
 /** The cache in this process. What it needs is loaded when it is asked for. */
@@ -54,7 +63,10 @@ export function createOwnApi(cache: Cache): NodeApi {
       isOwn
         ? (await import('../eviction/refuse-eviction.js')).planOwnEviction(cache, selection, null)
         : (await import('../eviction/evict-copies.js')).planEvictionOf(cache, selection),
-    evict: async (selection) =>
-      (await import('../eviction/evict-copies.js')).evictCopies(cache, selection, null),
+    evict: async (selection, { by }) =>
+      (await import('../eviction/evict-copies.js')).evictCopies(cache, selection, by),
+    listDeeds: async () =>
+      (await import('../upkeep/past-deeds.js')).listPastDeeds(cache.record, cache.nowMs()),
+    undo: async (request) => (await import('../upkeep/undo-deed.js')).undoDeed(cache, request),
   }
 }

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, renameSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
+import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 import type { Cache } from '../cache.js'
 import { copiesDirectory } from '../cache-layout.js'
@@ -29,14 +30,13 @@ async function openCacheWith(t: TestContext, names: readonly string[], leased: r
 }
 
 const named = (...names: string[]) => ({ kind: 'datasets', names }) as const
-const victimsOf = ({ victims }: Awaited<ReturnType<typeof evictCopies>>) =>
-  victims.map(({ copy }) => copy.dataset)
+const victimsOf = ({ victims }: EvictionPlan) => victims.map(({ copy }) => copy.dataset)
 
 test('evicting idle datasets by name deletes their files and rows, and nothing else', async (t) => {
   const { cache, copyOf, states } = await openCacheWith(t, ['old', 'new', 'other'])
   assert.deepEqual(victimsOf(await planEvictionOf(cache, named('old', 'new'))).toSorted(), ['new', 'old'])
   assert.deepEqual(await states(), { old: 'ready', new: 'ready', other: 'ready' }, 'a plan touches nothing')
-  await evictCopies(cache, named('old', 'new'), 'ops')
+  await evictCopies(cache, named('old', 'new'))
   assert.deepEqual(await states(), { other: 'ready' })
   assert.deepEqual(
     ['old', 'new', 'other'].map((name) => existsSync(copyOf(name).directory)),
@@ -57,9 +57,9 @@ test('a leased dataset is not evicted, and the refusal names the command that sh
   })
   const { copyId } = copyOf('leased')
   await assert.rejects(planEvictionOf(cache, { kind: 'copy', copyId }), { code: 'COPY_IN_USE' })
-  assert.deepEqual(victimsOf(await evictCopies(cache, named('leased'), null)), [])
-  assert.deepEqual(victimsOf(await evictCopies(cache, { kind: 'copy', copyId }, null)), [])
-  assert.deepEqual(victimsOf(await evictCopies(cache, { kind: 'free', bytes: 1 }, null)), ['idle'])
+  assert.deepEqual(victimsOf(await evictCopies(cache, named('leased'))), [])
+  assert.deepEqual(victimsOf(await evictCopies(cache, { kind: 'copy', copyId })), [])
+  assert.deepEqual(victimsOf(await evictCopies(cache, { kind: 'free', bytes: 1 })), ['idle'])
   assert.deepEqual(await states(), { leased: 'ready' })
   assert.ok(existsSync(join(copyOf('leased').path, 'a')))
 })
@@ -70,7 +70,7 @@ test('a dataset that is leased after it was planned stays', async (t) => {
   assert.equal(victims.length, 1)
   const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const
   await cache.record.leaseReady({ dataset: 'flowers', node: cache.node, lease }, cache.nowMs())
-  assert.deepEqual(victimsOf(await evictCopies(cache, named('flowers'), null)), [])
+  assert.deepEqual(victimsOf(await evictCopies(cache, named('flowers'))), [])
   assert.deepEqual(await states(), { flowers: 'ready' })
 })
 
@@ -81,13 +81,13 @@ test('a locked dataset is not evicted, and the refusal names the command that un
     code: 'COPY_IN_USE',
     hint: 'dsc unlock kept',
   })
-  assert.deepEqual(victimsOf(await evictCopies(cache, named('kept'), null)), [])
+  assert.deepEqual(victimsOf(await evictCopies(cache, named('kept'))), [])
   assert.deepEqual(await states(), { kept: 'ready' })
 })
 
 test('room is made of what was used longest ago, and no more than is needed', async (t) => {
   const { cache, states } = await openCacheWith(t, ['oldest', 'older', 'newest'])
-  await evictCopies(cache, { kind: 'free', bytes: 1 }, null)
+  await evictCopies(cache, { kind: 'free', bytes: 1 })
   assert.deepEqual(await states(), { older: 'ready', newest: 'ready' })
 })
 
@@ -104,7 +104,7 @@ test('more than can be freed is refused, and nothing is deleted', async (t) => {
 test('what is not on the node cannot be planned: neither a dataset nor a copy', async (t) => {
   const { cache, copyOf } = await openCacheWith(t, ['flowers'])
   await assert.rejects(planEvictionOf(cache, named('flowers', 'flowes')), { code: 'COPY_NOT_FOUND' })
-  await evictCopies(cache, named('flowers'), null)
+  await evictCopies(cache, named('flowers'))
   const { copyId } = copyOf('flowers')
   await assert.rejects(planEvictionOf(cache, { kind: 'copy', copyId }), { code: 'COPY_NOT_FOUND' })
   await assert.rejects(planEvictionOf(cache, named('flowers')), { code: 'COPY_NOT_FOUND' })
@@ -122,7 +122,7 @@ test('a row is forgotten only after the last of its files', async (t) => {
       return cache.record.finishEviction(copyId, nowMs)
     },
   }
-  await evictCopies({ ...cache, record }, named('flowers'), null)
+  await evictCopies({ ...cache, record }, named('flowers'))
   assert.deepEqual(seen, [['evicting', false, []]])
 })
 
@@ -132,7 +132,7 @@ test('a copy whose folder cannot be reached keeps its row, and none of the other
   const away = join(dirname(cache.root), 'away')
   renameSync(ofBlocked, away)
   symlinkSync(away, ofBlocked)
-  await assert.rejects(evictCopies(cache, named('blocked', 'free'), null), { code: 'CACHE_ROOT_INVALID' })
+  await assert.rejects(evictCopies(cache, named('blocked', 'free')), { code: 'CACHE_ROOT_INVALID' })
   assert.deepEqual(await states(), { blocked: 'evicting' })
   assert.deepEqual(readdirSync(away).length, 1, 'what lies behind the link is left as it is')
   renameSync(ofBlocked, `${copiesDirectory(cache.root)}/link`)

@@ -4,6 +4,7 @@ import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { type EvictionPlan, isEvictable, planToDelete, planToFree } from '../../policy/plan-eviction.js'
 import type { Cache } from '../cache.js'
+import { giveKeptRoom, listKept } from '../kept-copies.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
 import { missingCopy } from '../names/missing-copy.js'
 import { chooseFreeHint, describeHeld } from './explain-refusal.js'
@@ -16,6 +17,9 @@ export type EvictionSelection =
   | { readonly kind: 'datasets'; readonly names: readonly string[] }
   | { readonly kind: 'copy'; readonly copyId: string }
   | { readonly kind: 'free'; readonly bytes: number }
+
+/** Part of the disk that kept copies leave to programs that cannot ask for their room, in percent. */
+export const OTHERS_PERCENT = 5
 
 /** A copy to be evicted is leased or locked. */
 export class CopyInUse extends DscError {
@@ -60,22 +64,37 @@ export async function planEvictionOf(cache: Cache, selection: EvictionSelection)
   return plan
 }
 
-/** Evicts the part of the selection that is still permitted, and returns it. A copy leased since the plan stays. */
-export async function evictCopies(
-  cache: Cache,
-  selection: EvictionSelection,
-  task: string | null,
-): Promise<EvictionPlan> {
+/** An eviction that was carried out. */
+export interface Evicted extends EvictionPlan {
+  /** Copies of it that stay in the trash, so that an undo can bring them back. */
+  readonly keptCopies: number
+}
+
+/**
+ * Evicts the part of the selection that is still permitted, and returns it. A copy leased since the plan stays. `by`:
+ * the user who can take it back, so that the files stay in the trash; absent: they are deleted.
+ */
+export async function evictCopies(cache: Cache, selection: EvictionSelection, by?: string): Promise<Evicted> {
   const plan = await cache.record.beginEviction(
-    { node: cache.node, task },
+    { node: cache.node, task: null, by },
     (copies) => decide(copies, selection),
     cache.nowMs(),
   )
-  await finishEvictions(
-    cache,
-    plan.victims.map(({ copy }) => copy),
-  )
-  return plan
+  return { ...plan, keptCopies: await finishOwnEviction(cache, plan, by) }
+}
+
+/** Finishes the eviction that a user asked for. Resolves with how many copies stay in the trash. */
+export async function finishOwnEviction(
+  cache: Cache,
+  { victims }: EvictionPlan,
+  by: string | undefined,
+): Promise<number> {
+  const copies = victims.map(({ copy }) => copy)
+  const kept = await finishEvictions(cache, copies, { keepsFiles: by !== undefined })
+  if (kept === 0) return 0
+  await giveKeptRoom(cache, { marginPercent: OTHERS_PERCENT })
+  const ids = new Set(copies.map(({ copyId }) => copyId))
+  return listKept(cache.root).filter(({ copyId }) => ids.has(copyId)).length
 }
 
 function decide(copies: readonly CopyUse[], selection: EvictionSelection): EvictionPlan {

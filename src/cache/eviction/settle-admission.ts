@@ -1,6 +1,7 @@
 import type { CopyUse } from '../../model/copy.js'
 import { type Admission, type AdmissionInput, planAdmission } from '../../policy/plan-admission.js'
 import type { Cache } from '../cache.js'
+import { giveKeptRoom, measureRoom } from '../kept-copies.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
 import { explainRefusal } from './explain-refusal.js'
 import { finishEvictions } from './finish-evictions.js'
@@ -31,7 +32,7 @@ export async function settleAdmission<Other extends { readonly outcome: string }
   let hasAskedSlurm = false
   await expireDeadLeases(cache, { asksSlurm: false })
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const disk = await cache.measureDisk()
+    const disk = await measureRoom(cache)
     const answer = await ask((copies) => planAdmission({ ...asked, policy, disk, copies }))
     if (isAdmission(answer, 'wait')) {
       await finishEvictions(cache, answer.evicting)
@@ -51,6 +52,7 @@ export async function settleAdmission<Other extends { readonly outcome: string }
       if (isAdmission(answer, 'admit')) {
         const victims = answer.plan.victims.map(({ copy }) => copy)
         await finishEvictions(cache, victims)
+        await giveKeptRoom(cache)
       }
       return answer as Admitted | Other
     }

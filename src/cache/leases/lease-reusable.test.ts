@@ -13,8 +13,7 @@ test('the previous copy cannot be evicted until its files are linked, and can be
   const { record: real, root } = example.cache
   const dataset = example.makeDataset('d', { a: 'a', b: 'b' })
   const seen: { readonly linked: number; readonly evicted: number }[] = []
-  const evict = async () =>
-    (await evictCopies(cache, { kind: 'datasets', names: ['d'] }, null)).victims.length
+  const evict = async () => (await evictCopies(cache, { kind: 'datasets', names: ['d'] })).victims.length
   const countLinked = async () => {
     const [staged] = await real.listCopies({ states: ['staging'] }, Date.now())
     const files = staged ? join(stagingDirectory(root), staged.copyId, 'files') : ''

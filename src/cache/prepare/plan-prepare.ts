@@ -8,6 +8,7 @@ import type { Cache } from '../cache.js'
 import { listElsewhere } from '../download/list-elsewhere.js'
 import { describeHeld } from '../eviction/explain-refusal.js'
 import { hideGuarded } from '../eviction/hide-guarded.js'
+import { measureRoom } from '../kept-copies.js'
 import { findDeadLeases } from '../leases/find-dead-leases.js'
 
 /** The outcome of a `prepare` now, worked out without doing anything. */
@@ -74,7 +75,7 @@ export async function planPrepare(
   if (same) return describeExisting(same, 'ready')
   const admission = planAdmission({
     policy: cache.policy,
-    disk: await cache.measureDisk(),
+    disk: await measureRoom(cache),
     copies: copies.filter(({ state }) => state !== 'evicting'),
     request: { datasets: 1, bytes: listing.neededBytes, inodes: listing.neededInodes },
     requestCopyId: own.find(({ state }) => state === 'staging')?.copyId ?? '',

@@ -116,7 +116,7 @@ export function explainDataset(dataset: string, known: KnownOfDataset): DatasetE
 
 function findOrigin(ofCopy: readonly RecordEvent[]): RecordEvent | undefined {
   return (
-    ofCopy.find(({ kind }) => ORIGINS.includes(kind)) ??
+    ofCopy.find(({ kind, detail }) => ORIGINS.includes(kind) || (kind === 'undone' && 'version' in detail)) ??
     ofCopy.find(({ kind }) => kind.startsWith('staging-'))
   )
 }

@@ -55,7 +55,8 @@ async function keepForUnknownUsers(cache: Cache, copyId: string): Promise<void> 
   await cache.record.leaseCopy({ copyId, purpose: 'use', lease }, nowMs)
 }
 
-function readHeldManifest(root: string, directory: string): CopyManifest | undefined {
+/** Reads the manifest in a folder below the cache root; undefined: there is no readable one. */
+export function readHeldManifest(root: string, directory: string): CopyManifest | undefined {
   const held = findHeld(root, namesBelow(root, directory))
   try {
     return held && readCopyManifest(held.path)

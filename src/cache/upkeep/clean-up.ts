@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { Copy, CopyUse } from '../../model/copy.js'
@@ -9,14 +9,19 @@ import { checkProcess } from '../../platform/processes.js'
 import { isAbandoned, isEvictable, planToDelete } from '../../policy/plan-eviction.js'
 import { holdAdopted, isMarked, placeOf, unmarkAdopted } from '../adopted-folder.js'
 import type { Cache } from '../cache.js'
-import { copiesDirectory, repairPrefix } from '../cache-layout.js'
+import { copiesDirectory, repairPrefix, trashDirectory } from '../cache-layout.js'
+import { finishOwnEviction, OTHERS_PERCENT } from '../eviction/evict-copies.js'
 import { discardDirectory, finishEvictions, publishedDirectoryOf } from '../eviction/finish-evictions.js'
 import { findHeld } from '../held-cache.js'
+import { dropKept, measureRoom, planKeptDrops, readKept } from '../kept-copies.js'
 import { findDeadLeases } from '../leases/find-dead-leases.js'
 import { adoptPublishedDirectory } from './adopt-published.js'
 import { findDoubtful } from './find-doubtful.js'
 import { CacheDirectories } from './observe-directories.js'
 import { type CleanUpAction, isOverPolicy, planCleanUp } from './plan-clean-up.js'
+
+/** The task of a cleanup's evictions in the history. */
+export const CLEAN_UP_TASK = 'dsc cleanup'
 
 /** Above this number of datasets, all copies of the node are read at once. */
 const MAX_DATASETS = 1000
@@ -36,7 +41,7 @@ export async function planCleanUpOf(
   const hasSlurm = leases.some(({ holder }) => holder.kind === 'slurm')
   const slurmJobs = hasSlurm ? await cache.listSlurmJobs() : undefined
   const nowMs = cache.nowMs()
-  const disk = await cache.measureDisk()
+  const disk = await measureRoom(cache)
   const places = await cache.record.listPlaces(cache.node)
   const doubtful = findDoubtful({
     copiesRoot: copiesDirectory(cache.root),
@@ -63,7 +68,11 @@ export async function planCleanUpOf(
       .filter((path) => !known.has(path))
       .map((path) => directories.describe(path, Date.now()))
       .filter((directory) => directory !== undefined),
-    trash,
+    trash: trash.filter((path) => readKept(basename(path)) === undefined),
+    dropped: (await planKeptDrops(cache, { marginPercent: OTHERS_PERCENT })).map(({ name, reason }) => ({
+      path: join(trashDirectory(cache.root), name),
+      reason,
+    })),
     refused: directories.refused,
     missingCopyIds: new Set(missing.map(({ copyId }) => copyId)),
     publishedDirectoryOf: (copy) => publishedDirectoryOf(cache, copy),
@@ -113,8 +122,9 @@ function listNames(folder: string): readonly string[] {
 export async function applyCleanUp(
   cache: Cache,
   actions: readonly CleanUpAction[],
-  signal: AbortSignal,
+  { signal, by }: { readonly signal: AbortSignal; readonly by?: string | undefined },
 ): Promise<readonly CleanUpAction[]> {
+  const deed = { by, atMs: cache.nowMs() }
   const done: CleanUpAction[] = []
   const dead = actions.flatMap((action) =>
     action.kind === 'expire-lease' ? [{ leaseId: action.lease.leaseId, reason: action.reason }] : [],
@@ -123,7 +133,7 @@ export async function applyCleanUp(
   for (const action of actions) {
     throwIfStopped(signal)
     try {
-      if (await apply(cache, action)) done.push(action)
+      if (await apply(cache, action, deed)) done.push(action)
     } catch (error) {
       // A misplaced entry must not stop the rest of the cleanup.
       if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
@@ -138,7 +148,13 @@ function pathOf(cache: Cache, action: CleanUpAction): string {
   return 'copy' in action ? (publishedDirectoryOf(cache, action.copy) ?? action.copy.directory) : cache.root
 }
 
-async function apply(cache: Cache, action: CleanUpAction): Promise<boolean> {
+/** `atMs`: when the cleanup began; all its evictions have this time in the history, as they are one deed. */
+interface CleanUpDeed {
+  readonly by: string | undefined
+  readonly atMs: number
+}
+
+async function apply(cache: Cache, action: CleanUpAction, deed: CleanUpDeed): Promise<boolean> {
   switch (action.kind) {
     case 'expire-lease':
     case 'leave':
@@ -156,11 +172,13 @@ async function apply(cache: Cache, action: CleanUpAction): Promise<boolean> {
     case 'forget-copy':
       return forgetCopy(cache, action.copy, action.reason)
     case 'evict':
-      return evictIfIdle(cache, action.copy.copyId, action.reason)
+      return evictIfIdle(cache, action, deed)
   }
 }
 
 async function emptyTrash(cache: Cache, path: string): Promise<void> {
+  const kept = readKept(basename(path))
+  if (kept) return dropKept(cache.root, kept)
   const trash = findHeld(cache.root, ['trash'])
   try {
     await trash?.remove(basename(path))
@@ -197,9 +215,13 @@ async function forgetCopy(cache: Cache, copy: Copy, reason: string): Promise<boo
   return true
 }
 
-async function evictIfIdle(cache: Cache, copyId: string, reason: string): Promise<boolean> {
+async function evictIfIdle(
+  cache: Cache,
+  { copy: { copyId }, reason }: Extract<CleanUpAction, { kind: 'evict' }>,
+  { by, atMs }: CleanUpDeed,
+): Promise<boolean> {
   const plan = await cache.record.beginEviction(
-    { node: cache.node, task: 'dsc cleanup' },
+    { node: cache.node, task: CLEAN_UP_TASK, by },
     (copies) => {
       const found = copies.filter((copy) => copy.copyId === copyId)
       return planToDelete(
@@ -207,11 +229,8 @@ async function evictIfIdle(cache: Cache, copyId: string, reason: string): Promis
         reason,
       )
     },
-    cache.nowMs(),
+    atMs,
   )
-  await finishEvictions(
-    cache,
-    plan.victims.map(({ copy }) => copy),
-  )
+  await finishOwnEviction(cache, plan, by)
   return plan.victims.length > 0
 }

@@ -16,15 +16,17 @@ interface CleanUpOptions {
   /** How long events are kept, in ms. */
   readonly historyMs: number
   readonly signal: AbortSignal
+  /** The user who cleans up, and can take its evictions back; absent: what is evicted is deleted. */
+  readonly by?: string | undefined
 }
 
 /** Brings record, disk and limits back in line; safe to run beside anything. Returns what it did. */
 export async function cleanUpNode(
   cache: Cache,
-  { abandonedAfterMs, historyMs, signal }: CleanUpOptions,
+  { abandonedAfterMs, historyMs, signal, by }: CleanUpOptions,
 ): Promise<readonly CleanUpAction[]> {
   await saveNode(cache)
-  const done = await applyCleanUp(cache, await planCleanUpOf(cache, { abandonedAfterMs }), signal)
+  const done = await applyCleanUp(cache, await planCleanUpOf(cache, { abandonedAfterMs }), { signal, by })
   await forgetHistory(cache.record, cache.nowMs() - historyMs)
   return done
 }

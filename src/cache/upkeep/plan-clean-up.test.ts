@@ -217,6 +217,7 @@ for (const { name, input, actions } of [
       stagingDirectories: [],
       copyDirectories: [],
       trash: [],
+      dropped: [],
       refused: [],
       missingCopyIds: new Set(),
       publishedDirectoryOf: (copy) => (copy.state === 'staging' ? `/published/${copy.dataset}` : undefined),

@@ -43,7 +43,10 @@ export interface CleanUpInput {
   readonly stagingDirectories: readonly string[]
   /** May leave out those that are a copy's `directory`. */
   readonly copyDirectories: readonly FoundCopyDirectory[]
+  /** Leftovers of deletions in the trash. */
   readonly trash: readonly string[]
+  /** Evicted copies in the trash that no undo needs any more, or whose room is needed. */
+  readonly dropped: readonly { readonly path: string; readonly reason: string }[]
   /** Entries that are not as they should be: reported, and left alone. */
   readonly refused: readonly { readonly path: string; readonly reason: string }[]
   /** Ids of ready copies whose directories are not on disk. */
@@ -87,6 +90,7 @@ export function planCleanUp(input: CleanUpInput): readonly CleanUpAction[] {
       .filter((copy) => copy.state === 'evicting')
       .map((copy) => ({ kind: 'finish-eviction' as const, copy, reason: 'its eviction was interrupted' })),
     ...input.trash.map((path) => ({ kind: 'empty-trash' as const, path, reason: 'left in the trash' })),
+    ...input.dropped.map((dropped) => ({ kind: 'empty-trash' as const, ...dropped })),
     ...forgotten.map((copy) => ({
       kind: 'forget-copy' as const,
       copy,

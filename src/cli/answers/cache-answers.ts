@@ -77,6 +77,7 @@ const locksAnswer = answer({
 const evictionAnswer = answer({
   isDryRun: z.boolean(),
   freedBytes: byteCount,
+  keptCopies: count.meta({ description: 'in the trash, for `dsc undo`' }),
   victims: list(
     z.strictObject({
       dataset: z.string(),
@@ -88,6 +89,26 @@ const evictionAnswer = answer({
     }),
   ),
 })
+const deed = z.strictObject({
+  id: count,
+  kind: z.enum(['evict', 'cleanup', 'unlock', 'release']),
+  by: z.string(),
+  at: time,
+  items: list(
+    z.strictObject({
+      dataset: z.string(),
+      node: z.string(),
+      task: z.string().nullable(),
+      diskBytes: byteCount.nullable(),
+    }),
+  ),
+})
+const undoAnswer = answer({
+  deed,
+  undone: list(z.strictObject({ dataset: z.string(), node: z.string() })),
+  refused: list(z.strictObject({ dataset: z.string(), reason: z.string() })),
+})
+const deedsAnswer = answer({ deeds: list(deed) })
 const cleanUpAction = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('expire-lease'),
@@ -217,6 +238,8 @@ export const CACHE_ANSWERS = {
   lock: locksAnswer,
   unlock: locksAnswer,
   evict: evictionAnswer,
+  undo: undoAnswer,
+  'undo --list': deedsAnswer,
   cleanup: cleanUpAnswer,
   'cleanup --print-systemd': textAnswer,
   'cleanup --print-cron': textAnswer,
@@ -253,6 +276,8 @@ export type DatasetCopiesAnswer = z.infer<typeof datasetCopiesAnswer>
 export type DatasetRemovalAnswer = z.infer<typeof datasetRemovalAnswer>
 export type LocksAnswer = z.infer<typeof locksAnswer>
 export type EvictionAnswer = z.infer<typeof evictionAnswer>
+export type UndoAnswer = z.infer<typeof undoAnswer>
+export type DeedsAnswer = z.infer<typeof deedsAnswer>
 export type CleanUpAnswer = z.infer<typeof cleanUpAnswer>
 export type HintAnswer = z.infer<typeof hintAnswer>
 export type CompletionInstallAnswer = z.infer<typeof completionInstallAnswer>

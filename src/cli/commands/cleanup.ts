@@ -59,7 +59,12 @@ export function cleanupCommand(context: CliContext): Command {
       const { historyMs } = await context.config()
       const actions = options.dryRun
         ? await planOnly(cache, abandonedAfterMs)
-        : await cleanUpNode(cache, { abandonedAfterMs, historyMs, signal: context.signal })
+        : await cleanUpNode(cache, {
+            abandonedAfterMs,
+            historyMs,
+            signal: context.signal,
+            by: findUserName(context.environment),
+          })
       const answer: CleanUpAnswer = {
         dsc: 1,
         isDryRun: options.dryRun === true,

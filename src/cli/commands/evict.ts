@@ -1,8 +1,10 @@
 import { Command } from 'commander'
+import type { Evicted } from '../../cache/eviction/evict-copies.js'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
+import { findUserName } from '../../platform/this-user.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import type { EvictionAnswer } from '../answers/cache-answers.js'
 import { argument } from '../arguments/parse-argument.js'
@@ -14,6 +16,7 @@ interface EvictOptions {
   readonly free?: number
   readonly dryRun?: true
   readonly yes?: true
+  readonly undo: boolean
 }
 
 /** `dsc evict`: deletes idle copies by name, or the least recently used ones until enough space is free. */
@@ -28,6 +31,7 @@ export function evictCommand(context: CliContext): Command {
     )
     .option('--dry-run', 'show what would be evicted')
     .option('--yes', 'do not ask')
+    .option('--no-undo', 'free the disk at once, so that `dsc undo` cannot bring them back')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc evict flowers\n  dsc evict --free 200GiB --dry-run\n  dsc evict flowers birds --yes',
@@ -62,19 +66,28 @@ export function evictCommand(context: CliContext): Command {
             hint: 'answer y, or add --yes',
           })
       }
-      const done = await api.evict(selection)
+      const by = options.undo ? findUserName(context.environment) : undefined
+      const done = await api.evict(selection, { by })
       context.report.result(
         describeEviction(done, { isDryRun: false }),
         () => `evicted\n${formatEviction(done)}`,
       )
+      if (done.keptCopies > 0)
+        context.report.note(
+          'their files stay in the trash for a day, or until dsc needs the room; to bring them back: dsc undo',
+        )
     })
 }
 
-function describeEviction(plan: EvictionPlan, { isDryRun }: { readonly isDryRun: boolean }): EvictionAnswer {
+function describeEviction(
+  plan: EvictionPlan & Partial<Pick<Evicted, 'keptCopies'>>,
+  { isDryRun }: { readonly isDryRun: boolean },
+): EvictionAnswer {
   return {
     dsc: 1,
     isDryRun,
     freedBytes: plan.freedBytes,
+    keptCopies: plan.keptCopies ?? 0,
     victims: plan.victims.map(({ copy, reason }) => ({
       dataset: copy.dataset,
       version: copy.version,

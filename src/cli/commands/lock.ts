@@ -77,7 +77,8 @@ async function setLock(
   const verb = lock ? 'dsc lock' : 'dsc unlock'
   const { node } = await context.config()
   const record = await context.openRecord()
-  const copies = await record.setLock({ dataset, node }, lock, context.nowMs())
+  const by = findUserName(context.environment)
+  const copies = await record.setLock({ dataset, node }, lock, context.nowMs(), by)
   if (copies.length > 0) return copies
   const otherwise = lock ? `dsc prepare ${dataset}` : `dsc why ${dataset}`
   throw await missingCopy(record, { dataset, node }, { command: verb, otherwise })

@@ -4,6 +4,7 @@ import { identifyCaller } from '../../cache/leases/identify-caller.js'
 import { nameDataset, requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
+import { findUserName } from '../../platform/this-user.js'
 import type { ReleaseAnswer, ReleaseLeaseAnswer } from '../answers/cache-answers.js'
 import { taskOption } from '../arguments/lease-options.js'
 import type { CliContext } from '../context.js'
@@ -36,9 +37,10 @@ export function releaseCommand(context: CliContext): Command {
       }
       const { node } = await context.config()
       const record = await context.openRecord()
+      const by = findUserName(context.environment)
       const dataset = named === undefined ? undefined : await nameDataset(context, named)
       if (options.lease !== undefined) {
-        const released = await record.releaseUses({ leaseId: options.lease }, context.nowMs())
+        const released = await record.releaseUses({ leaseId: options.lease }, context.nowMs(), by)
         if (released === 0) {
           throw new DscError('LEASE_NOT_FOUND', `no lease has the id ${options.lease}`, {
             hint: 'dsc leases',
@@ -53,6 +55,7 @@ export function releaseCommand(context: CliContext): Command {
       const released = await record.releaseUses(
         { task, node: options.anyNode ? undefined : node, dataset },
         context.nowMs(),
+        by,
       )
       // A misspelt name leaves the lease that it meant.
       if (released === 0 && dataset !== undefined) await requireKnownDataset(context, dataset, 'dsc release')

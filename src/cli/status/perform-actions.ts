@@ -8,6 +8,7 @@ import { findUserName } from '../../platform/this-user.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import type { StatusActions } from '../../tui/status-actions.js'
 import type { CliContext } from '../context.js'
+import { describeUndone } from '../output/describe-deed.js'
 import { findStager } from './find-stager.js'
 
 /** Life of the screen's own lease on a download where nobody can see whether the screen still runs, in ms. */
@@ -18,7 +19,7 @@ export class ActionPerformer implements StatusActions {
   readonly #context: CliContext
   readonly #openRecord: () => Promise<RecordStore>
   readonly #user: string
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #underWay = new Set<Promise<unknown>>()
   /** Stops the screen's own downloads, by dataset. */
   readonly #preparing = new Map<string, AbortController>()
 
@@ -58,12 +59,16 @@ export class ActionPerformer implements StatusActions {
     return this.#track(this.#prepare(dataset))
   }
 
+  undo(): Promise<string> {
+    return this.#track(this.#undo())
+  }
+
   /** Resolves when nothing is under way any more, however it ended. */
   async settle(): Promise<void> {
     await Promise.allSettled(this.#underWay)
   }
 
-  #track(work: Promise<void>): Promise<void> {
+  #track<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
     this.#underWay.add(work)
     const forget = () => this.#underWay.delete(work)
     work.then(forget, forget)
@@ -72,7 +77,7 @@ export class ActionPerformer implements StatusActions {
 
   async #release(leaseId: string): Promise<void> {
     const record = await this.#openRecord()
-    const released = await record.releaseUses({ leaseId }, this.#context.nowMs())
+    const released = await record.releaseUses({ leaseId }, this.#context.nowMs(), this.#user)
     if (released === 0) throw new DscError('LEASE_NOT_FOUND', 'the lease has ended meanwhile')
   }
 
@@ -87,7 +92,7 @@ export class ActionPerformer implements StatusActions {
     const nowMs = this.#context.nowMs()
     const record = await this.#openRecord()
     const lock = reason === null ? null : { by: this.#user, reason, atMs: nowMs }
-    const changed = await record.setLock({ copyId }, lock, nowMs)
+    const changed = await record.setLock({ copyId }, lock, nowMs, this.#user)
     if (changed.length === 0) throw new DscError('COPY_NOT_FOUND', 'the copy is gone')
   }
 
@@ -102,10 +107,15 @@ export class ActionPerformer implements StatusActions {
     const api = await this.#context.openApi(await this.#openRecord())
     const selection = { kind: 'copy', copyId } as const
     await api.planEviction(selection, { isOwn: true })
-    const done = await api.evict(selection)
+    const done = await api.evict(selection, { by: this.#user })
     if (done.victims.length === 0) {
       throw new DscError('COPY_IN_USE', `${copy.dataset} was leased or locked meanwhile`)
     }
+  }
+
+  async #undo(): Promise<string> {
+    const api = await this.#context.openApi(await this.#openRecord())
+    return describeUndone(await api.undo({ by: this.#user }))
   }
 
   async #prepare(name: string): Promise<void> {

@@ -145,7 +145,7 @@ function findDisagreements(
   for (const node of NODE_NAMES) {
     const root = crash.rootOf(node)
     for (const name of ['staging', 'trash'])
-      for (const left of list(root, name))
+      for (const left of list(root, name).filter((entry) => !entry.startsWith('kept-')))
         if (!kept.some(({ copy_id }) => copy_id === left)) broken.push(`${node}: ${name}/${left} is left`)
     const known = new Set(copies.filter((copy) => copy.node === node).map(({ directory }) => directory))
     for (const dataset of list(root, 'copies'))

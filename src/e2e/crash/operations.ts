@@ -37,6 +37,7 @@ const WEIGHTS: Readonly<Record<OperationKind, number>> = {
   refresh: 4,
   evict: 2,
   'evict-free': 2,
+  undo: 2,
   cleanup: 4,
   repair: 3,
   adopt: 2,
@@ -78,7 +79,10 @@ export async function chooseOperation(crash: CrashWorld, turn: Turn): Promise<Op
     case 'evict':
       return { ...operation, words: ['evict', name, '--yes'] }
     case 'evict-free':
-      return { ...operation, words: ['evict', '--free', '1KiB', '--yes'] }
+      return { ...operation, words: ['evict', '--free', '1KiB', '--yes', '--no-undo'] }
+    case 'undo':
+      await crash.start(node, ['evict', name, '--yes']).finished
+      return { ...operation, words: ['undo'] }
     case 'cleanup': {
       await leaveSomething(crash, turn, name)
       const resume = random.chance(0.2) ? ['--resume'] : []
@@ -191,6 +195,7 @@ async function findUseful(
     lock: present,
     evict: idle,
     'evict-free': idle,
+    undo: idle,
     cleanup: SOURCE_NAMES,
     adopt: SOURCE_NAMES,
     'adopt-source': SOURCE_NAMES,

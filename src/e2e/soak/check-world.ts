@@ -175,7 +175,8 @@ export async function checkSettled(world: SoakWorld, findings: Findings): Promis
   for (const node of NODES) {
     const { root } = world.nodeOf(node)
     for (const name of ['staging', 'trash'])
-      for (const left of list(join(root, name))) findings.fail(`settled: ${node}: ${name}/${left} is left`)
+      for (const left of list(join(root, name)).filter((entry) => !entry.startsWith('kept-')))
+        findings.fail(`settled: ${node}: ${name}/${left} is left`)
     const own = copies.filter((copy) => copy.node === node)
     const known = new Set(own.map(({ directory }) => directory))
     for (const dataset of list(join(root, 'copies')))

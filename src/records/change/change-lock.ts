@@ -9,7 +9,7 @@ import { writeCopyEvent } from './write-event.js'
 export async function changeLock(
   write: RecordWrite,
   filter: CopyFilter,
-  lock: CopyLock | null,
+  { lock, by }: { readonly lock: CopyLock | null; readonly by?: string | undefined },
 ): Promise<readonly Copy[]> {
   const { transaction } = write
   const { where, parameters } = copyConditions(filter)
@@ -28,7 +28,7 @@ export async function changeLock(
       kind: lock ? 'locked' : 'unlocked',
       task: null,
       reason: lock ? `${lock.by}: ${lock.reason}` : 'unlocked',
-      detail: {},
+      detail: lock || by === undefined ? {} : { by, lock: copy.lock },
     })
   }
   return copies.map((copy) => ({ ...copy, lock: lock && (copy.lock ?? lock) }))

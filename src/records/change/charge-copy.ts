@@ -16,7 +16,7 @@ export async function chargeReadyCopy(
   if (!neighbours.some((copy) => copy.copyId === copyId && copy.state === 'ready')) return { outcome: 'gone' }
   const admission = decide(neighbours)
   if (admission.outcome !== 'admit') return admission
-  markEvicting(write, admission.plan.victims, task)
+  markEvicting(write, admission.plan.victims, { task })
   write.transaction.post(
     'UPDATE copies SET charged_bytes = ?, charged_inodes = ?, written_bytes = ? WHERE copy_id = ?',
     [chargedBytes, chargedInodes, chargedBytes, copyId],

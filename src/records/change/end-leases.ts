@@ -7,10 +7,14 @@ import type { RecordWrite } from './record-write.js'
 import { writeCopyEvent } from './write-event.js'
 
 /** Ends the matching use leases, each with a line in the history. */
-export async function releaseUseLeases(write: RecordWrite, filter: ReleaseFilter): Promise<number> {
+export async function releaseUseLeases(
+  write: RecordWrite,
+  filter: ReleaseFilter,
+  by?: string,
+): Promise<number> {
   const rows = await selectLeaseRows(write.transaction, filter)
   const uses = rows.filter((row) => row.purpose !== 'stage')
-  for (const row of uses) endLease(write, row, { kind: 'released', reason: `${row.task} released it` })
+  for (const row of uses) endLease(write, row, { kind: 'released', reason: `${row.task} released it`, by })
   return uses.length
 }
 
@@ -41,13 +45,25 @@ export async function endDeadLeases(
 function endLease(
   write: RecordWrite,
   row: SqlRow,
-  why: { readonly kind: 'released' | 'lease-expired'; readonly reason: string },
+  {
+    by,
+    ...why
+  }: {
+    readonly kind: 'released' | 'lease-expired'
+    readonly reason: string
+    /** The user whose deed it is: the history keeps what the same lease needs. */
+    readonly by?: string | undefined
+  },
 ): void {
   write.transaction.post('DELETE FROM leases WHERE lease_id = ?', [row.lease_id!])
   const copy = { copyId: String(row.copy_id), dataset: String(row.dataset), node: String(row.node) }
   writeCopyEvent(write, copy, {
     ...why,
     task: String(row.task),
-    detail: { leaseId: row.lease_id, purpose: row.purpose },
+    detail: {
+      leaseId: row.lease_id,
+      purpose: row.purpose,
+      ...(by !== undefined && { by, lease: toLease(row) }),
+    },
   })
 }

@@ -1,6 +1,9 @@
-import type { Copy } from '../../model/copy.js'
+import type { Copy, CopyUse } from '../../model/copy.js'
+import type { Admission } from '../../policy/plan-admission.js'
+import type { ReturnedCopy } from '../contract/record-requests.js'
 import { COPY_COLUMNS, copyValues, stripeValue } from '../database/row-mapping.js'
 import type { SqlTransaction } from '../database/sql-database.js'
+import { selectCopyUses } from '../select/select-copy-uses.js'
 import type { RecordWrite } from './record-write.js'
 import { writeCopyEvent } from './write-event.js'
 
@@ -11,7 +14,41 @@ export function insertCopy(transaction: SqlTransaction, copy: Copy): void {
 
 /** See `RecordStore.addAdopted`. */
 export async function insertAdopted(write: RecordWrite, copy: Copy): Promise<boolean> {
-  const { transaction } = write
+  if (!(await insertFound(write.transaction, copy))) return false
+  writeCopyEvent(write, copy, {
+    kind: 'adopted',
+    task: null,
+    reason: `found on disk at ${copy.path}`,
+    detail: { version: copy.version },
+  })
+  return true
+}
+
+/** See `RecordStore.returnCopy`. */
+export async function insertReturned(
+  write: RecordWrite,
+  { copy, reason, undoes }: ReturnedCopy,
+  decide: (copies: readonly CopyUse[]) => Admission,
+): Promise<Admission | { readonly outcome: 'present' }> {
+  const copies = await selectCopyUses(write.transaction, { node: copy.node }, write.nowMs)
+  const isPresent = copies.some(
+    ({ dataset, stripe, state }) =>
+      dataset === copy.dataset && stripeValue(stripe) === stripeValue(copy.stripe) && state !== 'evicting',
+  )
+  if (isPresent) return { outcome: 'present' }
+  const admission = decide(copies)
+  if (admission.outcome !== 'admit' || admission.plan.victims.length > 0) return admission
+  if (!(await insertFound(write.transaction, copy))) return { outcome: 'present' }
+  writeCopyEvent(write, copy, {
+    kind: 'undone',
+    task: null,
+    reason,
+    detail: { version: copy.version, undoes },
+  })
+  return admission
+}
+
+async function insertFound(transaction: SqlTransaction, copy: Copy): Promise<boolean> {
   // A copy being staged will be ready under this version too, and there can be only one.
   const staged = await transaction.get(
     `SELECT 1 AS found FROM copies WHERE dataset = ? AND node = ? AND version = ? AND state = 'staging'
@@ -20,14 +57,7 @@ export async function insertAdopted(write: RecordWrite, copy: Copy): Promise<boo
   )
   if (staged) return false
   const added = await transaction.run(`${formatInsert(copy)} ON CONFLICT DO NOTHING`, copyValues(copy))
-  if (added === 0) return false
-  writeCopyEvent(write, copy, {
-    kind: 'adopted',
-    task: null,
-    reason: `found on disk at ${copy.path}`,
-    detail: { version: copy.version },
-  })
-  return true
+  return added > 0
 }
 
 function formatInsert(copy: Copy): string {

@@ -36,6 +36,7 @@ export type StepAction =
   | ({ readonly kind: 'hand-over'; readonly holder: LeaseHolder } & Pick)
   | { readonly kind: 'expire'; readonly picks: readonly number[] }
   | ({ readonly kind: 'adopt'; readonly version: string; readonly hasSource: boolean } & Place)
+  | ({ readonly kind: 'return'; readonly version: string; readonly maxDatasets: number } & Place)
 
 const dataset = fc.constantFrom('birds', 'flowers')
 const node = fc.constantFrom('node-a', 'node-b')
@@ -73,6 +74,7 @@ const anyAction = fc.oneof(
   often(1, action('hand-over', { pick, holder })),
   often(2, action('expire', { picks: fc.array(pick, { maxLength: 2 }) })),
   often(2, action('adopt', { dataset, node, version, hasSource: fc.boolean() })),
+  often(2, action('return', { dataset, node, version, maxDatasets: fc.nat({ max: 2 }) })),
 )
 
 /** Histories of up to 40 steps. */

@@ -187,7 +187,8 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
       assert.equal(ended.length, model.expire(dead, nowMs))
       return `expire ${ended.length > 0 ? 'some' : 'none'}`
     }
-    case 'adopt': {
+    case 'adopt':
+    case 'return': {
       world.adopted += 1
       const {
         referenceCount: _,
@@ -200,8 +201,21 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
         readyAtMs: nowMs,
         createdAtMs: nowMs,
         lastUsedAtMs: nowMs,
-        ...(step.hasSource ? {} : { source: null }),
+        ...(step.kind === 'return' || step.hasSource ? {} : { source: null }),
       })
+      if (step.kind === 'return') {
+        const decide = (copies: readonly CopyUse[]) =>
+          planAdmission({
+            policy: { maxDatasets: step.maxDatasets },
+            disk: DISK,
+            copies: byId(copies),
+            request: { datasets: 1, bytes: copy.chargedBytes, inodes: 0 },
+            requestCopyId: '',
+          })
+        const { outcome } = await record.returnCopy({ copy, reason: 'undone', undoes: 1 }, decide, nowMs)
+        assert.equal(outcome, model.returnCopy(copy, decide, nowMs))
+        return `return ${outcome}`
+      }
       const isAdded = await record.addAdopted(copy, nowMs)
       assert.equal(isAdded, model.addAdopted(copy))
       return `adopt ${isAdded}`

@@ -65,6 +65,16 @@ export interface CopyLeaseRequest {
 export interface EvictionRequest {
   readonly node: string
   readonly task: string | null
+  /** The user whose deed it is, who may take it back; absent: the limits decided. */
+  readonly by?: string | undefined
+}
+
+/** An evicted copy that is ready again, under another id, and the line of the history about its return. */
+export interface ReturnedCopy {
+  readonly copy: Copy
+  readonly reason: string
+  /** Sequence number of its eviction. */
+  readonly undoes: number
 }
 
 /** A copy and its lease. */

@@ -7,6 +7,7 @@ import { recordLeasesContract } from './record-leases.contract.js'
 import type { CopyFilter, EventFilter } from './record-requests.js'
 import { recordStagingContract } from './record-staging.contract.js'
 import { recordStripesContract } from './record-stripes.contract.js'
+import { recordUndoContract } from './record-undo.contract.js'
 
 /** Rules of every record adapter. */
 export function recordStoreContract(engine: string, open: OpenRecord): void {
@@ -15,6 +16,7 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
   recordStagingContract(engine, open)
   recordLeasesContract(engine, open)
   recordStripesContract(engine, open)
+  recordUndoContract(engine, open)
 
   contract(
     'keeps datasets until they are removed, and refuses to while they have copies',

@@ -20,6 +20,7 @@ import type {
   LeaseFilter,
   PublishedCopy,
   ReleaseFilter,
+  ReturnedCopy,
   StagingProgress,
   StripeMove,
   Use,
@@ -148,8 +149,8 @@ export interface RecordStore {
   /** The files of an `evicting` copy are gone: removes its row and leases. False: it was already gone. */
   finishEviction(copyId: string, nowMs: number): Promise<boolean>
 
-  /** Ends the use leases of a task. Returns how many there were. */
-  releaseUses(filter: ReleaseFilter, nowMs: number): Promise<number>
+  /** Ends the use leases of a task. Returns how many there were. `by`: the user whose deed it is, who may undo it. */
+  releaseUses(filter: ReleaseFilter, nowMs: number, by?: string): Promise<number>
   /** Moves the expiry of a lease. False: it no longer exists. */
   renewLease(leaseId: string, expiresAtMs: number | null, nowMs: number): Promise<boolean>
   /**
@@ -160,11 +161,23 @@ export interface RecordStore {
   /** Ends leases with dead holders, and expired ones. Returns them. */
   expireLeases(dead: readonly DeadLease[], nowMs: number): Promise<readonly Lease[]>
 
-  /** Locks (or, with null, unlocks) every matching copy. Returns the changed copies. */
-  setLock(filter: CopyFilter, lock: CopyLock | null, nowMs: number): Promise<readonly Copy[]>
+  /**
+   * Locks (or, with null, unlocks) every matching copy. Returns the changed copies. `by`: the user whose unlocking it
+   * is, who may undo it.
+   */
+  setLock(filter: CopyFilter, lock: CopyLock | null, nowMs: number, by?: string): Promise<readonly Copy[]>
 
   /** Adds a copy that was already on disk. False: its dataset has that version on the node, ready or being staged. */
   addAdopted(copy: Copy, nowMs: number): Promise<boolean>
+  /**
+   * Adds an evicted copy whose files are back, if it is admitted without a victim. `present`: the node has the dataset
+   * (or the stripe) again, in any version, or stages it: jobs would get the older one.
+   */
+  returnCopy(
+    returned: ReturnedCopy,
+    decide: (copies: readonly CopyUse[]) => Admission,
+    nowMs: number,
+  ): Promise<Admission | { readonly outcome: 'present' }>
   /** Forgets ready copies whose files are gone from disk. Returns how many were still ready. */
   forgetCopies(copyIds: readonly string[], reason: string, nowMs: number): Promise<number>
 

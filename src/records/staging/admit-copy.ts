@@ -31,7 +31,7 @@ export async function admitCopy(
   if (twin) return { outcome: 'same-version', copy: await joinTwin(write, copy, toCopy(twin)) }
   const admission = decide(neighbours)
   if (admission.outcome !== 'admit') return admission
-  markEvicting(write, admission.plan.victims, copy.lastTask)
+  markEvicting(write, admission.plan.victims, { task: copy.lastTask })
   transaction.post(
     `UPDATE copies SET state = 'staging', version = ?, files = ?, content_bytes = ?, charged_bytes = ?,
       charged_inodes = ? WHERE copy_id = ?`,

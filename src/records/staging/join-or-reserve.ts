@@ -27,7 +27,7 @@ export async function joinOrReserve(write: RecordWrite, request: JoinRequest): P
   // Dead stagers have no lease any more. A stager with an expired lease may still be writing to its directory, so no
   // other may resume it.
   if (found?.stageLease) {
-    markEvicting(write, [{ copy: found.copy, reason: 'its stager fell silent' }], lease.task)
+    markEvicting(write, [{ copy: found.copy, reason: 'its stager fell silent' }], { task: lease.task })
     return beginStaging(write, request, undefined)
   }
   return beginStaging(write, request, found?.copy)

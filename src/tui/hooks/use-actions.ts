@@ -24,8 +24,8 @@ export function useActions(
     const { doing, done, work } = planAction(action, actions, latest.current)
     say({ text: doing, isError: false })
     try {
-      await work()
-      say({ text: done, isError: false })
+      const outcome = await work()
+      say({ text: typeof outcome === 'string' ? outcome : done, isError: false })
       refresh()
     } catch (error) {
       say({ text: describeError(error), isError: true })
@@ -34,11 +34,19 @@ export function useActions(
   return (action) => void perform(action)
 }
 
+/** Sentences for the last line, and the work; a sentence that the work resolves with replaces `done`. */
+interface PlannedAction {
+  readonly doing: string
+  readonly done: string
+  readonly work: () => Promise<unknown>
+}
+
 function planAction(
   action: Action,
   actions: StatusActions,
   findStageLease: (copyId: string) => PlacedLease | undefined,
-) {
+): PlannedAction {
+  if (action.kind === 'undo') return { doing: 'taking it back', done: '', work: () => actions.undo() }
   const { dataset } = action
   switch (action.kind) {
     case 'lock':

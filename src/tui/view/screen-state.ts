@@ -107,6 +107,7 @@ export type Action =
   | { readonly kind: 'release'; readonly leaseId: string; readonly dataset: string; readonly task: string }
   | { readonly kind: 'cancel'; readonly copyId: string; readonly dataset: string }
   | { readonly kind: 'prepare'; readonly dataset: string }
+  | { readonly kind: 'undo' }
 
 /** The list that the tab shows: its own, or its rows in groups. */
 export function findList({ tab, grouped }: Pick<ScreenState, 'tab' | 'grouped'>): ListName {

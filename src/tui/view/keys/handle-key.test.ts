@@ -100,6 +100,11 @@ test('a question asked inside a copy comes back to the copy', () => {
   assert.equal(press(['escape'], state).state.mode.kind, 'browse')
 })
 
+test('`:undo` asks for the last deed of the user back, also inside a copy', () => {
+  for (const keys of [[], ['enter']])
+    assert.deepEqual(press([...keys, ':', ...'undo', 'enter'], LOCKED).effects, [{ kind: 'undo' }])
+})
+
 test('inside a copy, a command waits for Enter, and its letters are no keys', () => {
   const typed = press(['enter', ':', ...'unlock'], LOCKED)
   assert.deepEqual(typed.effects, [])

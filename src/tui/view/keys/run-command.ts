@@ -74,6 +74,11 @@ export const SCREEN_COMMANDS: readonly ScreenCommand[] = [
   { name: 'lock', does: 'as l', run: key('l') },
   { name: 'unlock', does: 'as u', run: key('u') },
   { name: 'evict', does: 'as e', run: key('e') },
+  {
+    name: 'undo',
+    does: 'take back your last eviction, unlock or release',
+    run: (state) => ({ state, effect: { kind: 'undo' } }),
+  },
   { name: 'release', does: 'as x on a lease', run: (state, _words, target) => endShown(state, target) },
   { name: 'cancel', does: 'as x on a staging', run: (state, _words, target) => endShown(state, target) },
   {

@@ -1,0 +1,116 @@
+import { DscError } from '../../failure/dsc-error.js'
+import type { Copy, CopyLock } from '../../model/copy.js'
+import { isLeaseLive, type Lease } from '../../model/lease.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import { checkProcess } from '../../platform/processes.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
+import type { Cache } from '../cache.js'
+import { findDeadLeases } from '../leases/find-dead-leases.js'
+import { bringBack } from './bring-back.js'
+import { listPastDeeds, type PastDeed } from './past-deeds.js'
+
+/** A user's wish to take back the deed of this id, or the last one of their own. */
+export interface UndoRequest {
+  readonly id?: number | undefined
+  /** Name of the user. */
+  readonly by: string
+}
+
+/** A deed that was taken back, and the parts of it that could not be. */
+export interface Undone {
+  readonly deed: PastDeed
+  readonly done: readonly RecordEvent[]
+  readonly refused: readonly { readonly dataset: string; readonly reason: string }[]
+}
+
+/** Why something stays as it is, and the command that helps. */
+export interface Obstacle {
+  readonly reason: string
+  readonly hint: string
+}
+
+/** The deed of this id, or the user's last. Rejects with UNDO_IMPOSSIBLE if there is none. */
+export async function findPastDeed(
+  record: Pick<RecordStore, 'listEvents'>,
+  { id, by }: UndoRequest,
+  nowMs: number,
+): Promise<PastDeed> {
+  const deeds = await listPastDeeds(record, nowMs)
+  const found = deeds.find((deed) => (id === undefined ? deed.by === by : deed.id === id))
+  if (found) return found
+  const message =
+    id === undefined
+      ? `nothing to undo: ${by} evicted, unlocked and released nothing in the last day`
+      : `nothing to undo has the id ${id}: it is older than a day, or taken back`
+  throw new DscError('UNDO_IMPOSSIBLE', message, { hint: 'dsc undo --list' })
+}
+
+/**
+ * Takes back an eviction, cleanup, unlock or release. Each part of it is taken back by itself; rejects with
+ * UNDO_IMPOSSIBLE if none can be.
+ */
+export async function undoDeed(cache: Cache, request: UndoRequest): Promise<Undone> {
+  const deed = await findPastDeed(cache.record, request, cache.nowMs())
+  const done: RecordEvent[] = []
+  const refused: (Obstacle & { readonly dataset: string })[] = []
+  for (const event of deed.events) {
+    const reason = `${request.by} took back the ${deed.kind} of ${new Date(deed.atMs).toISOString()}`
+    const obstacle = await takeBack(cache, event, { deed, reason })
+    if (obstacle) refused.push({ dataset: event.dataset, ...obstacle })
+    else done.push(event)
+  }
+  const [first] = refused
+  if (done.length === 0 && first) throw new DscError('UNDO_IMPOSSIBLE', first.reason, { hint: first.hint })
+  return { deed, done, refused: refused.map(({ dataset, reason }) => ({ dataset, reason })) }
+}
+
+async function takeBack(
+  cache: Cache,
+  event: RecordEvent,
+  { deed, reason }: { readonly deed: PastDeed; readonly reason: string },
+): Promise<Obstacle | undefined> {
+  if (event.kind === 'evicted') return bringBack(cache, event, { deedId: deed.id, reason })
+  const obstacle = event.kind === 'unlocked' ? await lockAgain(cache, event) : await leaseAgain(cache, event)
+  if (obstacle) return obstacle
+  const { node, dataset, copyId, task, sequence } = event
+  const said = { kind: 'undone', reason, detail: { undoes: sequence } } as const
+  await cache.record.addEvent({ ...said, atMs: cache.nowMs(), node, dataset, copyId, task })
+  return undefined
+}
+
+async function lockAgain(cache: Cache, event: RecordEvent): Promise<Obstacle | undefined> {
+  const { dataset, node, copyId, detail } = event
+  const lock = detail.lock as CopyLock
+  const [copy] = await cache.record.setLock({ copyId: copyId ?? '' }, lock, cache.nowMs())
+  if (copy === undefined) return isGone(event)
+  if (isSameLock(copy, lock)) return undefined
+  return {
+    reason: `${dataset} on ${node} is locked already, by ${copy.lock?.by}`,
+    hint: `dsc why ${dataset}`,
+  }
+}
+
+function isSameLock({ lock }: Copy, { by, reason, atMs }: CopyLock): boolean {
+  return lock?.by === by && lock.reason === reason && lock.atMs === atMs
+}
+
+/** Grants the lease that was released: for the same holder, until the same time. */
+async function leaseAgain(cache: Cache, event: RecordEvent): Promise<Obstacle | undefined> {
+  const { dataset } = event
+  const lease = event.detail.lease as Lease
+  const { copyId, task, holder, expiresAtMs } = lease
+  const purpose = lease.purpose === 'transfer' ? 'transfer' : 'use'
+  const nowMs = cache.nowMs()
+  const hint = `dsc prepare ${dataset}`
+  if (!isLeaseLive(lease, nowMs))
+    return { reason: `the lease of ${task} on ${dataset} would have expired since`, hint }
+  const slurmJobs = holder.kind === 'slurm' ? await cache.listSlurmJobs() : undefined
+  const [dead] = findDeadLeases([lease], { checkProcess, slurmJobs, nowMs })
+  if (dead) return { reason: `nothing would hold ${dataset}: ${dead.reason}`, hint }
+  const request = { copyId, purpose, lease: { task, holder, expiresAtMs } } as const
+  return (await cache.record.leaseCopy(request, nowMs)) ? undefined : isGone(event)
+}
+
+function isGone({ dataset, node }: RecordEvent): Obstacle {
+  return { reason: `the copy of ${dataset} on ${node} is gone`, hint: `dsc prepare ${dataset}` }
+}
