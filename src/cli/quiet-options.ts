@@ -19,13 +19,13 @@ const FEED = [
 export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   adopt: ['--path-style'],
   completion: ['--list'],
+  config: ['--schema'],
   'dataset add': ['--path-style'],
-  doctor: ['--exit-codes'],
   'exchange bench': ['--levels', '--mode', '--repeats', '--rendezvous', '--rank', '--listen-host'],
   'exchange plan': ['--backward-ms', '--alpha-us', '--gigabits', '--optimum'],
   'exchange serve': ['--suspect-after', '--lost-after'],
   'feed bench': FEED,
-  'feed headspace': FEED,
+  'feed headspace': [...FEED, '--warmup'],
   'feed index': [...SAMPLES, '--on-error'],
   'feed plan': [...SAMPLES, '--fixed-ms', '--bandwidth', '--k', '--cold'],
   'feed serve': ['--dialect', '--idle-exit', ...FEED_TUNING],
@@ -40,7 +40,6 @@ export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   'params serve': ['--nesterov', '--betas', '--eps', '--lost-after', '--checkpoint-every'],
   prepare: ['--all', '--prolog', '--remote'],
   release: ['--any-node'],
-  self: ['--schemas'],
   self: ['--schemas'],
 }
 
