@@ -8,7 +8,8 @@ import { findPastDeed } from '../../cache/upkeep/undo-deed.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import { type Dataset, findOwner, isUndeclared } from '../../model/dataset.js'
-import type { LeaseRequest } from '../../model/lease.js'
+import type { Lease, LeaseRequest } from '../../model/lease.js'
+import type { RecordEvent } from '../../model/record-event.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { isAdmin, judgeDeed } from '../../policy/rights.js'
 import { parseLeaseRequest } from '../calls/parse-lease-request.js'
@@ -24,8 +25,8 @@ import {
 } from './door-call.js'
 import { locateHolder } from './find-holder.js'
 import { readHandedAccess } from './handed-access.js'
-import { openOwnSource } from './own-sources.js'
 import { nameAsker } from './identify-asker.js'
+import { openOwnSource } from './own-sources.js'
 import {
   type Fields,
   pickFields,
@@ -129,7 +130,10 @@ async function answerUndo(call: DoorCall): Promise<DoorResult> {
   const request = { id: readOptional(call.input, 'id', readNumber), by: nameAsker(call.asker) }
   const deed = await findPastDeed(record, request, nowMs())
   for (const { dataset } of deed.events) await requireReader(call, dataset)
-  requireRight(call, { kind: 'undo', of: deed.kind, isOwn: deed.by === request.by })
+  const isOfAsker = ({ detail }: RecordEvent) =>
+    (detail.lease as Lease | undefined)?.holder.userId === call.asker.uid
+  const isOwn = deed.by === request.by && deed.events.every(isOfAsker)
+  requireRight(call, { kind: 'undo', of: deed.kind, isOwn })
   return { result: await openApi(call).undo({ ...request, id: deed.id }) }
 }
 

@@ -55,7 +55,7 @@ for (const uid of [0, ADA]) {
     for (const [what, deed] of Object.entries({
       lock: () => record.setLock({ dataset: 'flowers' }, { by: 'x', reason: 'y', atMs: 0 }, 0),
       unlock: () => record.setLock({ dataset: 'flowers' }, null, 0),
-      evict: () => api.evict({ kind: 'datasets', names: ['flowers'] }),
+      evict: () => api.evict({ kind: 'datasets', names: ['flowers'] }, {}),
       'plan its own eviction': () => api.planEviction({ kind: 'free', bytes: 1 }, { isOwn: true }),
       declare: () => record.saveDataset({ ...flowers, name: 'mine', source: 'hf://org/x' }, 0),
       'remove a dataset': () => record.removeDataset('flowers'),

@@ -23,7 +23,8 @@ export function nameOfPath(call: string, words: readonly unknown[]): string | un
   switch (call) {
     case 'rename':
       if (/\/trash\/kept-[^/]*$/.test(to)) return 'kept in the trash'
-      if (/\/trash\/kept-/.test(from)) return /\/copies\//.test(to) ? 'taken out of the trash' : 'kept copy dropped'
+      if (/\/trash\/kept-/.test(from))
+        return /\/copies\//.test(to) ? 'taken out of the trash' : 'kept copy dropped'
       if (/\/trash\/|\.dsc-trash-/.test(to)) return 'moved to the trash'
       if (/\/copies\//.test(to) && /\/staging\/[^/]+$/.test(from)) return 'published'
       return /repair-/.test(from) ? 'repaired file placed' : undefined
