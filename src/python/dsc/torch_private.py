@@ -95,6 +95,12 @@ def without_modes() -> AbstractContextManager[Any]:
     return _disable_current_modes()
 
 
+def saved_tensor_hook() -> Callable[..., Any] | None:
+    """The function that gets the tensors which autograd saves now, if there is one."""
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
+    return None if hooks is None else hooks[0]
+
+
 def tree_leaves(nest: Any) -> list[Any]:
     """The leaves of nested lists, tuples and dicts, in order."""
     return list(_pytree.tree_leaves(nest))

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from .profiling.fitted import fit as fit
     from .profiling.profiler import profile as profile
     from .recording.accounting import AccountingDevice as AccountingDevice
+    from .recording.counted_moves import CountedMoves as CountedMoves
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "AccountingDevice": "recording.accounting",
+        "CountedMoves": "recording.counted_moves",
         "AutoProfiler": "profiling.auto",
         "FittedStep": "profiling.fitted",
         "Offload": "carrying.executor",
