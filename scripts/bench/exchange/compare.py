@@ -1,7 +1,7 @@
 """Measures dsc's exchange beside gloo: called by exchange.mjs, which names the words.
 
-Links other than loopback are a veth pair between two network namespaces, shaped by tc; that needs root, and is skipped
-without it.
+Links other than loopback join network namespaces, one per rank, to a switch, shaped by tc; that needs root, and is
+skipped without it.
 """
 
 import json
@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE.parent / "harness"))
 from bench_page import leave_out, tell  # noqa: E402
-from report import report  # noqa: E402
+from report import report, report_convergence, report_hooks  # noqa: E402
 
 NODE = ROOT / "node_modules/.bin/node"
 # tbf lets `burst` bytes through at once: large enough for a 64 KiB segment, small against what is measured.
@@ -29,30 +29,34 @@ def sh(*words):
 
 
 @contextmanager
-def open_link(name):
-    """Yields for each of two ranks: what its command starts with, its address, its interface."""
+def open_link(name, ranks=2):
+    """Yields for each rank: what its command starts with, its address, its interface. All are on one switch."""
     if name == "loopback":
-        yield [([], "127.0.0.1", "lo"), ([], "127.0.0.1", "lo")]
+        yield [([], "127.0.0.1", "lo")] * ranks
         return
     tag = f"dsc{os.getpid()}"
-    spaces = [f"{tag}-{rank}" for rank in range(2)]
-    cables = [f"v{os.getpid()}{side}" for side in "ab"]
+    switch, *spaces = [f"{tag}-{at}" for at in ["switch", *range(ranks)]]
+    bridge = ["ip", "netns", "exec", switch]
     try:
-        for space in spaces:
+        for space in [switch, *spaces]:
             sh("ip", "netns", "add", space)
-        sh("ip", "link", "add", cables[0], "type", "veth", "peer", "name", cables[1])
+        sh(*bridge, "ip", "link", "add", "bridge", "type", "bridge")
+        sh(*bridge, "ip", "link", "set", "bridge", "up")
         sides = []
-        for rank, (space, cable) in enumerate(zip(spaces, cables)):
+        for rank, space in enumerate(spaces):
             inside = ["ip", "netns", "exec", space]
-            sh("ip", "link", "set", cable, "netns", space)
-            sh(*inside, "ip", "addr", "add", f"10.213.7.{rank + 1}/24", "dev", cable)
-            sh(*inside, "ip", "link", "set", cable, "up")
-            sh(*inside, "ip", "link", "set", "lo", "up")
-            sh(*inside, "tc", "qdisc", "add", "dev", cable, "root", "tbf", *SHAPES[name].split())
-            sides.append((inside, f"10.213.7.{rank + 1}", cable))
+            near, far = f"v{os.getpid()}n{rank}", f"v{os.getpid()}f{rank}"
+            sh("ip", "link", "add", near, "netns", space, "type", "veth", "peer", "name", far, "netns", switch)
+            sh(*bridge, "ip", "link", "set", far, "master", "bridge", "up")
+            sh(*inside, "ip", "addr", "add", f"10.213.7.{rank + 1}/24", "dev", near)
+            for interface in (near, "lo"):
+                sh(*inside, "ip", "link", "set", interface, "up")
+            for where, end in ((inside, near), (bridge, far)):  # both directions
+                sh(*where, "tc", "qdisc", "add", "dev", end, "root", "tbf", *SHAPES[name].split())
+            sides.append((inside, f"10.213.7.{rank + 1}", near))
         yield sides
     finally:
-        for space in spaces:
+        for space in [switch, *spaces]:
             subprocess.run(["ip", "netns", "del", space], stderr=subprocess.DEVNULL, check=False)
 
 
@@ -107,10 +111,24 @@ def run_ring(sides, wire, mode, repeats, levels=1):
 def main():
     links, rounds, repeats = sys.argv[1].split(","), *map(int, sys.argv[2:4])
     more = sys.argv[4:]  # of rank.py: a smaller model
+    parts, ranks_of_hooks, more = more[0], more[1], more[2:]
     can_shape = os.geteuid() == 0 and shutil.which("tc") and shutil.which("ip")
     for link in [link for link in SHAPES if link in links and not can_shape]:
         leave_out(link, "shaping a link needs root, ip and tc")
     settings = ["--rounds", rounds, "--repeats", repeats, *more]
+    tell_version()
+    if "hooks" in parts:
+        for ranks in map(int, ranks_of_hooks.split(",")):
+            for link in [link for link in links if can_shape or link == "loopback"][:1]:
+                print(f"{link}: hooks, {ranks} ranks", file=sys.stderr)
+                with open_link(link, ranks) as sides:
+                    report_hooks(link, run_torch(sides, "hooks", [*settings, "--ranks", ranks])["hooks"])
+    if "convergence" in parts:
+        print("convergence", file=sys.stderr)
+        with open_link("loopback") as sides:
+            report_convergence(run_torch(sides, "convergence", settings)["convergence"])
+    if "rest" not in parts:
+        return
     results = {"links": {}}
     for link in [link for link in links if can_shape or link == "loopback"]:
         print(f"{link}: PyTorch", file=sys.stderr)
@@ -128,12 +146,15 @@ def main():
             found["levels"] = run_torch(four, "levels", [*settings, "--ranks", 4])["levels"]
             found["ringLevels"] = {levels: run_ring(four, "fp16", "ring", repeats, levels) for levels in (1, 2)}
         results["links"][link] = found
-    print("shared memory, accuracy, convergence", file=sys.stderr)
+    print("shared memory, accuracy", file=sys.stderr)
     with open_link("loopback") as sides:
-        results.update(run_torch(sides, "shared,accuracy,convergence", settings))
+        results.update(run_torch(sides, "shared,accuracy", settings))
+    report(results)
+
+
+def tell_version():
     words = [sys.executable, "-c", "import torch; print(torch.__version__)"]
     tell(version=f"PyTorch {subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()}")
-    report(results)
 
 
 main()

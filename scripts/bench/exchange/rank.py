@@ -1,6 +1,7 @@
 """One rank of the exchange benchmark. Started once per rank by compare.py; rank 0 prints one JSON object."""
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -15,7 +16,7 @@ sys.path[:0] = [str(ROOT / "src/python"), str(ROOT / "src/python/tests")]
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from loads import build_load  # noqa: E402
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks  # noqa: E402
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 from dsc.exchange import (  # noqa: E402
@@ -81,23 +82,25 @@ def steps_of(arguments, folder, load):
 
 
 def measure(arguments, ways, batch):
-    """Backward by each of the ways (model, seconds, processor seconds) in turn: the slowest rank's medians."""
+    """Backward by each of the ways (model, seconds, processor seconds, bytes sent) in turn: the slowest rank's medians."""
     for round_ in range(arguments.rounds + 3):
-        for ddp, seconds, busy_seconds in ways.values():
+        for ddp, seconds, busy_seconds, sent in ways.values():
             ddp.zero_grad()
             loss = ddp(batch).square().mean()
             dist.barrier()
+            sent_start = sent_bytes(arguments)
             start, busy_start = time.perf_counter(), time.process_time()
             loss.backward()
             if round_ >= 3:
                 seconds.append(time.perf_counter() - start)
                 busy_seconds.append(time.process_time() - busy_start)
+                sent.append(sent_bytes(arguments) - sent_start)
     rows = []
     for name, (_, *measured) in ways.items():
         slowest = torch.tensor(measured, dtype=torch.float64)
         dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-        ms, busy_ms = (statistics.median(row) * 1000 for row in slowest.tolist())
-        rows.append({"name": name, "ms": ms, "busyMs": busy_ms})
+        seconds, busy_seconds, sent = map(statistics.median, slowest.tolist())
+        rows.append({"name": name, "ms": seconds * 1000, "busyMs": busy_seconds * 1000, "sentBytes": sent})
     return rows
 
 
@@ -120,16 +123,57 @@ def levels_of(arguments, load):
     return {"load": load, "gradientMib": gradient_mib(build()), "rows": measure(arguments, ways, batch)}
 
 
+def hooks(arguments, folder):
+    """PyTorch's hooks with DDP's own buckets, and dsc's with those that its plan has for them."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    load = arguments.level_loads.split(",")[0]
+    link = probe_link(f"{folder}/link.json")
+    torch.manual_seed(0)
+    build, batch = build_load(arguments, load)
+    model = build()
+    profiler = Profiler(model, f"{folder}/profile.json", iterations=5, skip=2, name="linear")
+    for _ in range(8):
+        model(batch).square().mean().backward()
+    profiler.finish()
+    for wire in ("fp16", "int8", "auto") if rank == 0 else ():
+        plan = run_dsc(
+            "exchange", "plan", "--profile", f"{folder}/profile.json", "--link", f"{folder}/link.json",
+            "--ranks", ranks, "--wire", wire, "--out", f"{folder}/{wire}.plan.json",
+        )
+    dist.barrier()
+    ways = {
+        "DDP's default": hooked(build(), None),
+        "fp16 hook": hooked(build(), "fp16"),
+        "bf16 hook": hooked(build(), "bf16"),
+        # One bucket: it starts collectives as others end, in an order that gloo's ranks do not share.
+        "PowerSGD hook, rank 1": hooked(build(), "PowerSGD", {"bucket_cap_mb": 1000}),
+        "dsc ScaledHalf": hooked(build(), "scaled", ddp_kwargs(f"{folder}/fp16.plan.json")),
+        "dsc BlockwiseInt8": hooked(build(), "int8", ddp_kwargs(f"{folder}/int8.plan.json")),
+    }
+    rows = measure(arguments, ways, batch)
+    explanation = plan["wireExplanation"] if rank == 0 else ""
+    return {"ranks": ranks, "load": load, "link": link, "gradientMib": gradient_mib(model), "explanation": explanation, "rows": rows}
+
+
+def sent_bytes(arguments):
+    return int(Path(f"/sys/class/net/{arguments.interface}/statistics/tx_bytes").read_text())
+
+
 def hooked(model, hook, how=None, **scaled):
     """A model in DDP, and lists for seconds. The scaled hook keeps its state per DDP object; the others have none."""
     ddp = DistributedDataParallel(model, **(how or {}))
     if hook == "fp16":
         ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    if hook == "bf16":
+        ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
+    if hook == "PowerSGD":
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2)
+        ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     if hook == "int8":
         ddp.register_comm_hook(BlockwiseInt8(), blockwise_int8_hook)
     if hook == "scaled":
         ddp.register_comm_hook(ScaledHalf(model.parameters(), **scaled), scaled_half_hook)
-    return ddp, [], []
+    return ddp, [], [], []
 
 
 def gradient_mib(model):
@@ -208,29 +252,27 @@ def accuracy(arguments, folder):
 
 
 def convergence(arguments, folder):
-    """A small GPT, trained with fp32 DDP and with the scaled hook from the same start on the same data."""
+    """A small GPT, trained with fp32 DDP and with dsc's hooks from the same start on the same data, with each seed."""
     from exchange_models import TinyGpt, text_batch
     from torch.nn.functional import cross_entropy
 
-    losses = {}
-    for name, hook in (("fp32", None), ("scaled fp16", scaled_half_hook)):
-        torch.manual_seed(1)
+    losses = {"fp32": [], "scaled fp16": [], "int8": []}
+    hooks = {"fp32": None, "scaled fp16": "scaled", "int8": "int8"}
+    for seed, name in itertools.product(range(1, arguments.seeds + 1), losses):
+        torch.manual_seed(seed)
         model = TinyGpt()
         optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-        ddp = DistributedDataParallel(model, bucket_cap_mb=0.1)
-        if hook:
-            ddp.register_comm_hook(ScaledHalf(model.parameters()), hook)
+        ddp, *_ = hooked(model, hooks[name], {"bucket_cap_mb": 0.1})
         for step in range(arguments.gpt_steps):
-            words, following = text_batch(step, dist.get_rank())
+            words, following = text_batch(seed * 1_000_000 + step, dist.get_rank())
             optimizer.zero_grad()
             cross_entropy(ddp(words).flatten(0, 1), following.flatten()).backward()
             optimizer.step()
         # The same held-out text on both ranks.
         with torch.no_grad():
             held = [text_batch(100_000 + index, 0) for index in range(20)]
-            losses[name] = statistics.mean(
-                cross_entropy(model(w).flatten(0, 1), f.flatten()).item() for w, f in held
-            )
+            held_losses = [cross_entropy(model(w).flatten(0, 1), f.flatten()).item() for w, f in held]
+            losses[name].append(statistics.mean(held_losses))
     return {"steps": arguments.gpt_steps, **losses}
 
 
@@ -238,7 +280,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("master", "interface", "folder"):
         parser.add_argument(f"--{name}", required=True)
-    numbers = {"rank": 0, "ranks": 2, "rounds": 15, "repeats": 15, "width": 1024, "layers": 14, "gpt-steps": 300}
+    numbers = {"rank": 0, "ranks": 2, "rounds": 15, "repeats": 15, "width": 1024, "layers": 14, "gpt-steps": 300, "seeds": 5}
     for name, usual in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--parts", default="steps")
@@ -250,7 +292,7 @@ def main():
     os.environ["GLOO_SOCKET_IFNAME"] = arguments.interface
     host, port = arguments.master.rsplit(":", 1)
     dist.init_process_group("gloo", init_method=f"tcp://{host}:{port}", rank=arguments.rank, world_size=arguments.ranks)
-    parts = {"steps": steps, "plain": plain, "shared": shared, "levels": levels, "accuracy": accuracy, "convergence": convergence}
+    parts = {"steps": steps, "plain": plain, "shared": shared, "levels": levels, "hooks": hooks, "accuracy": accuracy, "convergence": convergence}
     results = {name: parts[name](arguments, arguments.folder) for name in arguments.parts.split(",")}
     dist.barrier()
     if arguments.rank == 0:

@@ -22,10 +22,17 @@ def report(results):
         for row in results["accuracy"]
     ]
     section("accuracy", *table(["hook", "worst layer", "median layer", "zeroed"], rows))
-    found = results["convergence"]
-    full, scaled = found["fp32"], found["scaled fp16"]
-    losses = f"fp32 DDP {full:.5f}, scaled fp16 {scaled:.5f}, difference {(scaled / full - 1) * 100:+.3f} %"
-    section("convergence", f"A small GPT, two ranks, {found['steps']} steps, held-out loss: {losses}.")
+
+
+def report_convergence(found):
+    rows = []
+    for seed, full in enumerate(found["fp32"], 1):
+        losses = [full, found["scaled fp16"][seed - 1], found["int8"][seed - 1]]
+        changes = [f"{(loss / full - 1) * 100:+.3f} %" for loss in losses[1:]]
+        rows.append([seed, *(f"{loss:.5f}" for loss in losses), *changes])
+    heads = ["seed", "fp32", "scaled fp16", "int8", "scaled fp16 to fp32", "int8 to fp32"]
+    text = f"Held-out loss of a small GPT, two ranks, {found['steps']} steps:"
+    section("convergence", text, "", *table(heads, rows, 0))
 
 
 def report_link(link, found):
@@ -41,6 +48,20 @@ def report_link(link, found):
         rows.append([row["mib"], *(f"{ms:.1f}" for ms in times), f"{row['gloo fp32'] / ring['ring fp16']:.2f}"])
     heads = ["MiB fp32", "gloo fp32, ms", "gloo fp16", "ring fp16", "ring fp32", "direct fp16", "gloo fp32 ÷ ring fp16"]
     section(link, *lines, "The same ring between two ranks, beside gloo's all-reduce of one tensor:", "", *table(heads, rows, 0))
+
+
+def report_hooks(link, found):
+    """PyTorch's hooks and dsc's, side by side."""
+    by_name = {row["name"]: row for row in found["rows"]}
+    default, half = by_name["DDP's default"], by_name["fp16 hook"]
+    rows = []
+    for row in found["rows"]:
+        ratios = [f"{other['ms'] / row['ms']:.2f}" for other in (default, half)]
+        sent = [f"{row['sentBytes'] / 2**20:.1f}", f"{row['sentBytes'] / half['sentBytes']:.3f}"]
+        rows.append([row["name"], f"{row['ms']:.1f}", f"{row['busyMs']:.0f}", *sent, *ratios])
+    heads = ["way", "ms", "processor, ms", "MiB sent", "÷ fp16 hook's", "DDP's default ÷ this", "fp16 hook ÷ this"]
+    lines = [f"{found['gradientMib']:.0f} MiB of fp32 gradients, {found['load']}; the plan: {found['explanation']}", ""]
+    section(f"hooks, {found['ranks']} ranks, {link}", *lines, *table(heads, rows))
 
 
 def report_hosts(link, found):
