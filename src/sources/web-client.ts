@@ -118,7 +118,8 @@ export class WebClient {
 
   /**
    * Reads the head of an answer, with retries. For a URL signed for GET, and a server that refuses HEAD or does not
-   * give the length, it sends a GET and does not read the body.
+   * give the length, it sends a GET and does not read the body; also for length 0, which servers that make a page on
+   * request say of any.
    */
   async readHead(start: string, question: WebQuestion): Promise<Headers> {
     const read = (method: 'GET' | 'HEAD') =>
@@ -131,7 +132,9 @@ export class WebClient {
       )
     try {
       const { headers } = await read('HEAD')
-      if (headers['content-length'] !== undefined) return headers
+      const { 'content-length': length } = headers
+      if (length === '0') return await read('GET').then((got) => got.headers, keepIfEmpty(headers))
+      if (length !== undefined) return headers
     } catch (error) {
       if (!isDscError(error, 'SOURCE_DENIED', 'SOURCE_UNREACHABLE') || isTransient(error)) throw error
     }
@@ -190,6 +193,14 @@ function refuseLocal(home: string, host: string): SourceFailure {
     isTransient: false,
     hint: 'use that URL as a source of its own, if you mean this node',
   })
+}
+
+/** An empty file has no first byte (416). */
+function keepIfEmpty(headers: Headers): (error: unknown) => Headers {
+  return (error) => {
+    if (isDscError(error, 'SOURCE_CHANGED')) return headers
+    throw error
+  }
 }
 
 function isTransient(error: unknown): boolean {

@@ -140,11 +140,12 @@ describe('a web source', () => {
     })
   })
 
-  for (const { what, answer } of [
+  for (const { what, answer, head = { 'transfer-encoding': 'chunked' } } of [
     { what: 'refuses HEAD with 403', answer: 403 },
     { what: 'refuses HEAD with 405', answer: 405 },
     { what: 'does not know HEAD', answer: 501 },
     { what: 'tells no length in answer to HEAD', answer: 200 },
+    { what: 'calls it empty in answer to HEAD', answer: 200, head: { 'content-length': '0' } },
   ])
     for (const answersRanges of [true, false])
       test(`a file is read from a server that ${what}, ${answersRanges ? 'with' : 'without'} ranges`, async (t) => {
@@ -152,7 +153,7 @@ describe('a web source', () => {
         const server = createServer((request, response) => {
           response.setHeader('etag', '"x1"')
           if (request.method === 'HEAD') {
-            response.writeHead(answer, { 'transfer-encoding': 'chunked' }).end()
+            response.writeHead(answer, head).end()
             return
           }
           const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
@@ -172,6 +173,23 @@ describe('a web source', () => {
         )
         await source.close()
       })
+
+  for (const status of [200, 416])
+    test(`a file is empty if the server also answers GET so, with ${status}`, async (t) => {
+      const server = createServer(({ method }, response) => {
+        response.writeHead(method === 'GET' ? status : 200, { 'content-length': '0' }).end()
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      t.after(() => server.close())
+      const source = open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/empty`)
+      const page: ListedObject[] = []
+      for await (const objects of source.list({})) page.push(...objects)
+      assert.deepEqual(
+        page.map(({ sizeBytes }) => sizeBytes),
+        [0],
+      )
+      await source.close()
+    })
 
   test('BagIt and Croissant manifests are read', async () => {
     web.files.set('/bag/manifest-sha256.txt', Buffer.from(`${sha256}  data/a%25b.bin\n`))
