@@ -156,8 +156,36 @@ test('a token is asked for where the registry says so, and again before it is ov
   }
 })
 
+test('a scope that names no resource is asked for too', async (context) => {
+  const { host, asked } = await startTokenRegistry(context, { scope: 'aws' })
+  await list(open(`oci://${host}/org/model:v1`))
+  assert.match(asked[0]!.url, /scope=repository%3Aorg%2Fmodel%3Apull&scope=aws$/)
+})
+
+test('a scope of another repository is not', async (context) => {
+  const { host, asked } = await startTokenRegistry(context, { scope: 'repository:user/image:pull' })
+  await list(open(`oci://${host}/org/model:v1`))
+  assert.doesNotMatch(asked[0]!.url, /image/)
+})
+
+test('a login that has run out does not keep a public repository away', async (context) => {
+  const { host, asked } = await startTokenRegistry(context, { refusesLogins: true })
+  await logIn(context, { host }, 'ada:old')
+  await list(open(`oci://${host}/org/model:v1`))
+  assert.deepEqual(
+    asked.slice(0, 2).map(({ authorization }) => authorization?.slice(0, 5)),
+    ['Basic', undefined],
+  )
+})
+
+interface TokenRegistryOptions {
+  /** Of its challenges. */
+  readonly scope?: string
+  readonly refusesLogins?: boolean
+}
+
 /** A registry, only as much as is asked of it here, whose tokens are good for one request. */
-async function startTokenRegistry(context: TestContext) {
+async function startTokenRegistry(context: TestContext, options: TokenRegistryOptions = {}) {
   const asked: { readonly url: string; readonly authorization: string | undefined }[] = []
   const digest = 'sha256:277089d91c0bdf4f2e6862ba7e4a07605119431f5d13f726dd352b06f1b206a9'
   const title = { 'org.opencontainers.image.title': 'a' }
@@ -168,10 +196,14 @@ async function startTokenRegistry(context: TestContext) {
     const { host } = headers
     if (url.startsWith('/token')) {
       asked.push({ url, authorization: headers.authorization })
+      if (options.refusesLogins && headers.authorization) {
+        response.writeHead(403).end('{"errors":[{"code":"DENIED"}]}')
+        return
+      }
       good = `t${asked.length}`
       response.end(JSON.stringify({ access_token: good, expires_in: 0.001 }))
     } else if (headers.authorization !== `Bearer ${good}`) {
-      const challenge = `Bearer realm="http://${host}/token",service="registry"`
+      const challenge = `Bearer realm="http://${host}/token",service="registry"${options.scope ? `,scope="${options.scope}"` : ''}`
       response.writeHead(401, { 'www-authenticate': challenge }).end()
     } else {
       good = 'used'

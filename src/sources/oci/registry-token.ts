@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isDscError } from '../../failure/dsc-error.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { Headers } from '../../http/answer-listener.js'
 import type { OciUrl } from '../../model/source-url.js'
@@ -70,7 +71,15 @@ async function obtain(access: RegistryAccess): Promise<Permit> {
   const credentials = await access.findCredentials()
   const basic = credentials ? { authorization: `Basic ${encode(credentials)}` } : {}
   if (/^basic\b/i.test(challenge)) return { headers: basic, renewAtMs: FOR_EVER_MS }
-  return askForToken(access, challenge, basic)
+  try {
+    return await askForToken(access, challenge, basic)
+  } catch (error) {
+    if (credentials === undefined || !isDscError(error, 'SOURCE_DENIED')) throw error
+    // A login that has run out must not keep a public repository away.
+    return askForToken(access, challenge, {}).catch(() => {
+      throw error
+    })
+  }
 }
 
 function encode({ username, password }: RegistryCredentials): string {
@@ -108,13 +117,15 @@ async function askForToken(
   challenge: string,
   basic: Readonly<Record<string, string>>,
 ): Promise<Permit> {
-  const { realm = '', service } = readParameters(challenge)
+  const { realm = '', service, scope } = readParameters(challenge)
   const server = URL.parse(realm, base)
   // A challenge must not make us send credentials in clear text.
   if (server === null || (server.protocol !== 'https:' && !base.startsWith('http:')))
     throw unusable(url, `its challenge names no https:// server of tokens: ${challenge.slice(0, 200)}`)
   if (service !== undefined) server.searchParams.set('service', service)
   server.searchParams.set('scope', `repository:${url.repository}:pull`)
+  // One that names no resource means all of the registry; others name what /v2/ happens to need.
+  if (scope && !scope.includes(':')) server.searchParams.append('scope', scope)
   const client = new WebClient({ connections: 1, ca, authorize: () => basic, home: base })
   try {
     const what = `oci://${url.registry}/${url.repository}`
