@@ -44,6 +44,8 @@ export interface Hold {
   readonly task: string | null
 }
 
+const DOOR = 'run/dsc.sock'
+
 interface CrashParts {
   readonly world: World
   readonly proxy: FaultProxy
@@ -96,6 +98,16 @@ export class CrashWorld {
         DSC_CACHE_ROOT: this.rootOf(node),
       },
     })
+  }
+
+  /** Where the service of a node answers, if one is started: `dsc agent`. */
+  get door(): string {
+    return join(this.#parts.world.directory, DOOR)
+  }
+
+  /** Starts dsc as a user without a configuration, who asks the service. */
+  startAtDoor(words: readonly string[]): Running {
+    return this.#parts.world.start(words, { detached: true, environment: { DSC_DOOR: this.door } })
   }
 
   /** The steps that all processes noted since this was last called. */
@@ -187,7 +199,8 @@ export async function openCrashWorld(
     SOURCE_NAMES.map((name) => [name, s3Dataset(bucket.name, `${name}/`, proxy.endpoint)]),
   )
   const context = { after: (ending: unknown) => void endings.push(ending as () => unknown) }
-  const world = await makeWorld(context, { server, datasets, ...(await chooseQuota(context, random)) })
+  const agent = { listen: '127.0.0.1:0', door: DOOR }
+  const world = await makeWorld(context, { server, agent, datasets, ...(await chooseQuota(context, random)) })
   const database = postgres && (await openPostgres(await postgres.makeDatabase()))
   return new CrashWorld({ world, proxy, bucket, database, endings })
 }

@@ -101,7 +101,7 @@ export async function runRound(
 }
 
 /** A moment at the step; where an operation comes to it many times, any of those. */
-function choosePoint(random: Random, step: string): CrashPoint {
+export function choosePoint(random: Random, step: string): CrashPoint {
   const isFrequent = step === 'file begun' || step === 'file linked'
   return {
     step,
@@ -117,7 +117,7 @@ async function waitFor(started: readonly Started[], isNow: () => Promise<boolean
 }
 
 /** Lets both nodes clean up, and checks that record and disk agree then. */
-async function settle(crash: CrashWorld, random: Random): Promise<readonly string[]> {
+export async function settle(crash: CrashWorld, random: Random): Promise<readonly string[]> {
   const { outside, damage } = crash
   const broken: string[] = []
   const node = random.pick(NODE_NAMES)
