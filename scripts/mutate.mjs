@@ -46,8 +46,8 @@ const SERVER = /^records\/postgres\//
 const WITHOUT_BUNDLES = /^(policy|records|feed\/plan|exchange|memory)\//
 /** A test that takes longer than this without a mutant is left out. */
 const LONGEST_MS = 180_000
-/** Imports between a file and a test that is still near to it: in its own folder, and anywhere else. */
-const NEAR_STEPS = { ownFolder: 6, elsewhere: 2 }
+/** Imports between a file and a test that is still near to it: in its own room at the top, and anywhere else. */
+const NEAR_STEPS = { ownRoom: 6, elsewhere: 2 }
 
 const { values } = parseArgs({
   options: {
@@ -129,21 +129,25 @@ function randomFrom(seed) {
   }
 }
 
-/** Test files that import the file, directly or through others: first the one beside it, then those of its folder. */
+/**
+ * Test files that import the file, directly or through others: first the one beside it, then those of its folder, then
+ * those of its room at the top (the contracts of the record stand beside its engines).
+ */
 function findNearTests(path) {
   const steps = new Map([[path, 0]])
   for (const [file, step] of steps) {
-    if (step === NEAR_STEPS.ownFolder) continue
+    if (step === NEAR_STEPS.ownRoom) continue
     for (const user of usersOf.get(file) ?? []) if (!steps.has(user)) steps.set(user, step + 1)
   }
   const folder = path.slice(0, path.lastIndexOf('/') + 1)
   const isInFolder = (test) => test.startsWith(folder)
+  const isInRoom = (test) => test.split('/')[0] === path.split('/')[0]
   const own = path.replace(/\.tsx?$/, '.test.')
   const rank = (test) =>
     test.startsWith(own) ? 0 : isInFolder(test) ? steps.get(test) : 10 + steps.get(test)
   return [...steps.keys()]
     .filter((test) => /\.test\.tsx?$/.test(test) && !test.startsWith('e2e/'))
-    .filter((test) => isInFolder(test) || steps.get(test) <= NEAR_STEPS.elsewhere)
+    .filter((test) => isInRoom(test) || steps.get(test) <= NEAR_STEPS.elsewhere)
     .filter((test) => !SERVER.test(test))
     .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
     .slice(0, Number(values.tests))
