@@ -39,7 +39,7 @@ export interface Surroundings {
    * NOT_PERMITTED if it belongs to the node's service.
    */
   readonly openCache: () => Promise<Cache>
-  /** What this node does for its user: by the cache in this process, or by the node's service. */
+  /** Opens the deeds of this node: done by the cache in this process, or by the node's service. */
   readonly openApi: (record?: RecordStore) => Promise<NodeApi>
   /** Opens the source of a dataset; the caller closes it. */
   readonly openSource: (dataset: Dataset) => Promise<Source>

@@ -1,7 +1,7 @@
 import type { Cache } from '../cache/cache.js'
 import type { Surroundings } from '../cache/surroundings.js'
 
-/** What every user of the node may see of its cache, also where it belongs to the node's service. */
+/** The part of a node's cache that every user may see, even if it belongs to the node's service. */
 export type SeenCache = Pick<Cache, 'record' | 'node' | 'root' | 'nowMs'>
 
 export async function seeCache(context: Surroundings): Promise<SeenCache> {

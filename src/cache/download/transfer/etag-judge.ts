@@ -31,7 +31,7 @@ export class EtagJudge {
     this.#evidence = new Int32Array(evidence)
   }
 
-  /** Begins with the verdict that etags are none. */
+  /** Begins with the verdict that no etag is an MD5. */
   static ofNone(): EtagJudge {
     const evidence = createEtagEvidence()
     new Int32Array(evidence)[0] = NONE
