@@ -118,8 +118,8 @@ export class WebClient {
 
   /**
    * Reads the head of an answer, with retries. For a URL signed for GET, and a server that refuses HEAD or does not
-   * give the length, it sends a GET and does not read the body; also for length 0, which servers that make a page on
-   * request say of any.
+   * give the length, it sends a GET and does not read the body; also for length 0, with which servers answer HEAD for
+   * pages that they make on request.
    */
   async readHead(start: string, question: WebQuestion): Promise<Headers> {
     const read = (method: 'GET' | 'HEAD') =>

@@ -3,8 +3,9 @@ import { type CopySum, sumUpCopies } from '../../policy/copy-sums.js'
 import { DISK, exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../../testing/example-copies.js'
 import { joinRequest, NODE, stageCopy } from '../../testing/example-staging.js'
 import { contractTest, type OpenRecord } from './contract-test.contract.js'
+import { recordEventsContract } from './record-events.contract.js'
 import { recordLeasesContract } from './record-leases.contract.js'
-import type { CopyFilter, EventFilter } from './record-requests.js'
+import type { CopyFilter } from './record-requests.js'
 import { recordStagingContract } from './record-staging.contract.js'
 import { recordStripesContract } from './record-stripes.contract.js'
 import { recordUndoContract } from './record-undo.contract.js'
@@ -17,6 +18,7 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
   recordLeasesContract(engine, open)
   recordStripesContract(engine, open)
   recordUndoContract(engine, open)
+  recordEventsContract(engine, open)
 
   contract(
     'keeps datasets until they are removed, and refuses to while they have copies',
@@ -261,41 +263,6 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     await record.pruneEvents(NOW_MS + 1, 1000)
     assert.deepEqual(await second.listEvents({ limit: 10 }), [])
   })
-
-  contract('lists the events since a moment, though nodes wrote them in another order', async (record) => {
-    const event = { kind: 'leased', node: NODE, copyId: null, task: null, reason: '', detail: {} } as const
-    for (const [at, atMs] of [2, 7, 1, 8, 3, 9].entries())
-      await record.addEvent({ ...event, dataset: at < 3 ? 'birds' : 'flowers', atMs })
-    const since = async (sinceMs: number, filter: Partial<EventFilter> = {}) =>
-      (await record.listEvents({ limit: 10, ...filter, sinceMs })).map(({ atMs }) => atMs)
-    assert.deepEqual(await since(7), [9, 8, 7])
-    assert.deepEqual(await since(7, { limit: 2 }), [9, 8])
-    assert.deepEqual(await since(2, { dataset: 'birds' }), [7, 2])
-    assert.deepEqual(await since(10), [])
-    const [newest] = await record.listEvents({ limit: 1 })
-    assert.deepEqual(await since(2, { before: newest!.sequence }), [3, 8, 7, 2])
-  })
-
-  contract(
-    'prunes the oldest first, as many as it was told, and leaves what is younger',
-    async (record, second) => {
-      const event = {
-        kind: 'leased',
-        node: NODE,
-        dataset: 'flowers',
-        copyId: null,
-        task: null,
-        reason: '',
-      } as const
-      for (const atMs of [3, 1, 4, 2, 9]) await record.addEvent({ ...event, atMs, detail: {} })
-      const left = async () => (await second.listEvents({ limit: 10 })).map(({ atMs }) => atMs)
-      assert.equal(await record.pruneEvents(5, 3), 3)
-      assert.deepEqual(await left(), [9, 4])
-      assert.equal(await record.pruneEvents(5, 3), 1)
-      assert.equal(await record.pruneEvents(5, 3), 0)
-      assert.deepEqual(await left(), [9])
-    },
-  )
 }
 
 function compareSums(a: CopySum, b: CopySum): number {
