@@ -41,3 +41,23 @@ test('findHubToken names a file of a token that is not there', async (t) => {
     return error.message.includes(path)
   })
 })
+
+test('findHubToken names the variable or file of a token that no header can carry, and shows nothing of it', async (t) => {
+  const home = await temporaryDirectory(t)
+  const path = join(home, 'token')
+  writeFileSync(path, 'hf_hush…')
+  for (const [environment, place] of [
+    [{ HF_TOKEN: 'hf_hush…', HF_TOKEN_PATH: path }, 'HF_TOKEN'],
+    [{ HUGGING_FACE_HUB_TOKEN: 'hf_hush…' }, 'HUGGING_FACE_HUB_TOKEN'],
+    [{ HF_TOKEN_PATH: path }, path],
+    [{ HF_HOME: home }, path],
+  ] as const)
+    await assert.rejects(findHubToken(environment, home), (error) => {
+      assert.ok(isDscError(error, 'CONFIG_INVALID'))
+      assert.equal(
+        error.message,
+        `${place} has U+2026 as character 8 of 8, and only printable ASCII can be sent`,
+      )
+      return true
+    })
+})

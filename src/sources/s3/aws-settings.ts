@@ -1,9 +1,13 @@
 import { loadSharedConfigFiles } from '@smithy/core/config'
 import { DscError } from '../../failure/dsc-error.js'
+import { redactUrl } from '../../failure/redact.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { Credentials } from '../own-access.js'
+import { requireSendable } from '../sendable-secret.js'
 
 type Settings = Readonly<Record<string, string | undefined>>
+
+const AGAIN = 'copy it again, without line ends and typographic characters'
 
 /** The settings of a bucket from environment, profile and dataset, in the AWS CLI's order of precedence. */
 export interface AwsSettings {
@@ -24,8 +28,8 @@ export interface AwsSettings {
 
 /**
  * Reads the settings. A profile named by the dataset takes precedence over keys in the environment, like `--profile` of
- * the AWS CLI; AWS_PROFILE does not. Throws CONFIG_INVALID for a profile that does not exist and for half a pair of
- * keys.
+ * the AWS CLI; AWS_PROFILE does not. Throws CONFIG_INVALID for a profile that does not exist, for half a pair of keys,
+ * for an endpoint that is no URL, and for keys that no header can carry.
  * Source: botocore `credentials.py`, `configprovider.py` and `args.py`; with AWS_REGION, as in version 2 of the AWS
  * CLI.
  */
@@ -39,10 +43,24 @@ export async function readAwsSettings(dataset: Dataset, environment: Settings): 
     })
   const settings: Settings = { ...config, ...credentials }
   const services = settings.services === undefined ? undefined : configFile[`services.${settings.services}`]
-  const endpoint = dataset.endpoint || findEndpoint(environment, settings, services)
+  const ofProfile = (name: string) => `${name} of the AWS profile ${JSON.stringify(profile ?? 'default')}`
+  const endpoint = findEndpoint([
+    ['endpoint: of the dataset', dataset.endpoint],
+    ...(isEndpointIgnored(environment, settings)
+      ? []
+      : ([
+          ['AWS_ENDPOINT_URL_S3', environment.AWS_ENDPOINT_URL_S3],
+          ['AWS_ENDPOINT_URL', environment.AWS_ENDPOINT_URL],
+          [`endpoint_url of s3 in [services ${settings.services}]`, services?.['s3.endpoint_url']],
+          [ofProfile('endpoint_url'), settings.endpoint_url],
+        ] as const)),
+  ])
   const style = settings['s3.addressing_style']
   const keys = dataset.profile ? undefined : findKeys(environment)
   const { AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN } = environment
+  if (!keys)
+    for (const name of ['aws_access_key_id', 'aws_session_token'])
+      requireSendable(settings[name] ?? '', { named: ofProfile(name), hint: AGAIN })
   const hasRole = settings.role_arn !== undefined && settings.web_identity_token_file === undefined
   return {
     profile,
@@ -56,15 +74,21 @@ export async function readAwsSettings(dataset: Dataset, environment: Settings): 
   }
 }
 
-function findEndpoint(environment: Settings, settings: Settings, services: Settings | undefined) {
+function isEndpointIgnored(environment: Settings, settings: Settings): boolean {
   const isIgnored =
     environment.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS ?? settings.ignore_configured_endpoint_urls
-  if (isIgnored?.toLowerCase() === 'true') return undefined
-  return (
-    environment.AWS_ENDPOINT_URL_S3 ||
-    environment.AWS_ENDPOINT_URL ||
-    services?.['s3.endpoint_url'] ||
-    settings.endpoint_url
+  return isIgnored?.toLowerCase() === 'true'
+}
+
+/** The first of these settings that is set. */
+function findEndpoint(places: readonly (readonly [string, string | undefined])[]): string | undefined {
+  const [named, found] = places.find(([, value]) => value) ?? []
+  if (!found || /^https?:$/.test(URL.parse(found)?.protocol ?? '')) return found
+  const shown = JSON.stringify(redactUrl(found).replace(/^.*@/s, '…@'))
+  throw new DscError(
+    'CONFIG_INVALID',
+    `${named}: expected a URL such as http://127.0.0.1:9000, found ${shown}`,
+    { hint: 'begin it with https:// (or http:// if it is meant to be unencrypted)' },
   )
 }
 
@@ -80,6 +104,8 @@ function findKeys(environment: Settings): Credentials | undefined {
     })
   }
   const expiresAtMs = Date.parse(environment.AWS_CREDENTIAL_EXPIRATION ?? '')
+  for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECURITY_TOKEN', 'AWS_SESSION_TOKEN'])
+    requireSendable(environment[name] ?? '', { named: name, hint: AGAIN })
   return {
     accessKeyId,
     secretAccessKey,

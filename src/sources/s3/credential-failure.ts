@@ -29,7 +29,7 @@ export function describeCredentialFailure(error: unknown, what: string): unknown
     })
   const status = failure.$metadata?.httpStatusCode
   const isNetwork =
-    typeof failure.code === 'string' && /^(E[A-Z]+|HTTP_|ERR_TLS|CERT_|[A-Z_]*CERT)/.test(failure.code)
+    typeof failure.code === 'string' && /^(E(?!RR_)[A-Z]+|HTTP_|ERR_TLS|CERT_|[A-Z_]*CERT)/.test(failure.code)
   if (isNetwork && !isOfFile(failure.code))
     return new SourceFailure(
       'SOURCE_UNREACHABLE',
