@@ -6,6 +6,7 @@ import type { Credentials } from '../own-access.js'
 import type { AwsSettings } from './aws-settings.js'
 import { describeCredentialFailure } from './credential-failure.js'
 import { keepCredentials } from './keep-credentials.js'
+import { runCredentialProcess } from './process-credentials.js'
 import type { S3Target } from './s3-target.js'
 import { EVERYWHERE } from './sign-request.js'
 
@@ -41,8 +42,10 @@ export async function openSdkTarget(
     throw describeCredentialFailure(error, what)
   })
   const isExpress = place.service === EXPRESS
+  const run = findProcess(dataset, options.aws)
   const find = async () => {
-    const own = await client.config.credentials()
+    // The SDK would run a process twice whose keys last less than 5 minutes.
+    const own = await (run ?? client.config.credentials)()
     return isExpress
       ? await client.config.s3ExpressIdentityProvider.getS3ExpressIdentity(own, { Bucket: bucket })
       : own
@@ -59,6 +62,8 @@ export async function openSdkTarget(
 
 /** This user's keys as the AWS SDK finds them. Rejects with SOURCE_DENIED if there are none. */
 export async function findSdkKeys(dataset: Dataset, aws: AwsSettings): Promise<Credentials> {
+  const run = findProcess(dataset, aws)
+  if (run) return resolveCredentials(run, dataset.source)
   const client = openClient(dataset, { region: aws.region || 'us-east-1', ca: undefined, aws })
   try {
     return await resolveCredentials(() => client.config.credentials(), dataset.source)
@@ -80,7 +85,9 @@ function openClient(
   const identity = { userAgentAppId: 'dsc' } // handed on to whom it asks for credentials
   const provider =
     known ??
-    (isWebIdentity ? fromTokenFile({ clientConfig: { region, requestHandler, ...identity } }) : undefined)
+    (isWebIdentity
+      ? fromTokenFile({ clientConfig: { region, requestHandler, ...identity } })
+      : findProcess(dataset, aws))
   return new sdk.S3Client({
     region,
     ...identity,
@@ -93,6 +100,24 @@ function openClient(
     maxAttempts: 1, // withRetries decides, the same for listing and reading
     requestHandler,
   })
+}
+
+/** Settings of a profile that give credentials before its `credential_process`. */
+const BEFORE_PROCESS = [
+  'role_arn',
+  'aws_access_key_id',
+  'web_identity_token_file',
+  'sso_session',
+  'sso_start_url',
+]
+
+/** What gives the keys if it is the `credential_process` of the profile; undefined: the SDK finds them. */
+function findProcess(dataset: Dataset, aws: AwsSettings) {
+  const { settings, keys, isWebIdentity, profile = 'default' } = aws
+  const { credential_process: command } = settings
+  if (!command || dataset.anonymous || keys || isWebIdentity) return undefined
+  if (BEFORE_PROCESS.some((name) => settings[name])) return undefined
+  return () => runCredentialProcess(command, { what: dataset.source, profile })
 }
 
 function describeKeys({ accessKeyId, secretAccessKey, sessionToken, expiresAtMs }: Credentials) {
