@@ -50,3 +50,18 @@ test('a root that is removed while a copy is staged is said so, without a stack 
   assert.doesNotMatch(stderr, /^ +at |internal error/m)
   assert.match(stderr, /was removed while it was being filled|is gone|record/)
 })
+
+test('a range that the server has and refuses once is asked for again', async (context) => {
+  const datasets = { flowers: s3Dataset(bucket, 'd/', proxy.endpoint) }
+  const world = await makeWorld(context, { server, datasets })
+  const fault = { kind: 'status', status: 416, code: 'InvalidRange' } as const
+  proxy.setRules([{ match: 'GET .*/d/k07', times: 2, fault }])
+  const staged = await world.dsc('prepare', 'flowers', '--task', 'a')
+  assert.equal(staged.code, 0, staged.stderr)
+  proxy.setRules([{ match: 'GET .*/d/k07', fault }])
+  proxy.forget()
+  const other = await makeWorld(context, { server, datasets })
+  const failed = await other.dsc('prepare', 'flowers', '--task', 'a')
+  assert.match(failed.stderr, /the object changed while it was read.*416 InvalidRange/)
+  assert.equal(proxy.count(/GET .*\/d\/k07/), 3)
+})

@@ -142,16 +142,11 @@ export class AnswerHandler implements AnswerListener {
   onEnd(): void {
     if (this.#isSettled) return
     const { what, length, dialect } = this.#options
-    if (this.#status < 200 || this.#status > 299) {
-      this.#fail(
-        dialect.describeAnswer({
-          what,
-          status: this.#status,
-          body: this.#errorBody,
-          headers: this.#headers ?? {},
-          nowMs: Date.now(),
-        }),
-      )
+    const [status, headers] = [this.#status, this.#headers ?? {}]
+    if (status < 200 || status > 299) {
+      const refused = { what, status, headers, body: this.#errorBody, nowMs: Date.now() }
+      const failure = dialect.describeAnswer(refused)
+      this.#fail(isStrayRefusal(status, headers, this.#options) ? retriable(failure) : failure)
     } else if (this.#receivedBytes < length) {
       this.#fail(
         new SourceFailure(
@@ -165,7 +160,7 @@ export class AnswerHandler implements AnswerListener {
       )
     } else {
       this.#settle()
-      this.#resolve(this.#headers ?? {})
+      this.#resolve(headers)
     }
   }
 
@@ -211,6 +206,20 @@ function isWholeForRange(status: number, headers: Headers, options: AnswerOption
   if (options.isWhole || options.isPart || status !== 200 || headers['content-range'] !== undefined)
     return false
   return headers['content-length'] === String(options.sizeBytes)
+}
+
+/**
+ * Whether a server refuses a range (416) that it has, as nodes of a CDN do now and then. Its answer may give the length
+ * of the whole; without a length, the listing is believed.
+ */
+function isStrayRefusal(status: number, headers: Headers, { offset, length }: AnswerOptions): boolean {
+  if (status !== 416) return false
+  const wholeBytes = /^bytes \*\/(\d+)$/.exec(headers['content-range'] ?? '')?.[1]
+  return wholeBytes === undefined || Number(wholeBytes) >= offset + length
+}
+
+function retriable({ code, message, hint }: SourceFailure): SourceFailure {
+  return new SourceFailure(code, message, { isTransient: true, hint })
 }
 
 /** Google and others decompress objects stored with `Content-Encoding: gzip` unasked. */

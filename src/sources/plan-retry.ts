@@ -30,6 +30,7 @@ const ATTEMPTS: Partial<Record<FailureCode, number>> = {
   CHECKSUM_MISMATCH: 4,
   SOURCE_TRUNCATED: 5,
   SOURCE_THROTTLED: 12,
+  SOURCE_CHANGED: 3, // a refused range: it really is shorter, or another node of a CDN has it
 }
 
 /** Number of attempts before giving up, including the first; undefined: as many as fit into `patienceMs`. */
