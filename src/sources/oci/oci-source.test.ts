@@ -94,6 +94,11 @@ for (const { what, layers, code } of [
     ],
     code: 'SOURCE_UNREACHABLE',
   },
+  ...['.', './', '..'].map((title) => ({
+    what: `a packed folder ${title}`,
+    layers: [{ title, body: Buffer.from('tar'), mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip' }],
+    code: 'KEY_UNSAFE' as const,
+  })),
 ] as const)
   test(`${what} is no source`, { skip }, async (context) => {
     const registry = await startOciRegistry(context)

@@ -40,8 +40,8 @@ const ENDINGS: Readonly<Record<string, string>> = {
 /**
  * Reads the files of an artifact: each layer that names one, as ORAS and ModelPack write them. A layer that wraps its
  * file or folder into an archive is that archive. Layers without a name are left out, as ORAS does.
- * Throws SOURCE_UNREACHABLE for what is no manifest, SOURCE_NOT_FOUND where no layer has a name, and USAGE for an index
- * of several manifests.
+ * Throws SOURCE_UNREACHABLE for what is no manifest, SOURCE_NOT_FOUND where no layer has a name, KEY_UNSAFE for a
+ * packed folder named ".", and USAGE for an index of several manifests.
  */
 export function readManifest(
   raw: string,
@@ -61,7 +61,7 @@ export function readManifest(
   const modifiedAtMs = Date.parse(annotations?.['org.opencontainers.image.created'] ?? '') || 0
   const objects = new Map<string, ListedObject>()
   for (const layer of layers) {
-    const key = nameLayer(layer)
+    const key = nameLayer(layer, what)
     if (key === undefined) {
       onLeftOut?.(layer.digest, 'the layer names no file')
       continue
@@ -82,9 +82,18 @@ export function readManifest(
 
 type Descriptor = z.infer<typeof descriptor>
 
-function nameLayer({ annotations, mediaType }: Descriptor): string | undefined {
+function nameLayer({ annotations, mediaType }: Descriptor, what: string): string | undefined {
   const name = NAMES.map((each) => annotations?.[each]).find(Boolean)
   if (name === undefined) return undefined
+  // ORAS unpacks it into the current folder; as a file, it would be one that `ls` hides.
+  if (/^\.*\/*$/.test(name))
+    throw new DscError(
+      'KEY_UNSAFE',
+      `${what}: a layer packs the folder ${JSON.stringify(name)}, which names no file`,
+      {
+        hint: `oras pull -o model ${what.replace(/^oci:\/\//, '')}, then dsc prepare ./model`,
+      },
+    )
   const isFolder = mediaType === FOLDER && !/\.(?:tgz|gz)$/i.test(name)
   const [, ending] = /^application\/vnd\.(?:cncf|cnai)\.model\..*\.(tar(?:\+\w+)?)$/.exec(mediaType) ?? []
   const archive = isFolder ? '.tar.gz' : (ENDINGS[ending ?? ''] ?? '')
