@@ -111,7 +111,7 @@ const BEFORE_PROCESS = [
   'sso_start_url',
 ]
 
-/** What gives the keys if it is the `credential_process` of the profile; undefined: the SDK finds them. */
+/** Runs the `credential_process` of the profile if the keys come from there; undefined: the SDK finds them. */
 function findProcess(dataset: Dataset, aws: AwsSettings) {
   const { settings, keys, isWebIdentity, profile = 'default' } = aws
   const { credential_process: command } = settings
