@@ -55,6 +55,11 @@ for (const { what, script, says } of [
     script: 'echo one >&2; echo "log in first" >&2; exit 3',
     says: /: it exited with 3: log in first$/,
   },
+  {
+    what: 'a question',
+    script: 'read -r answer || { echo "nobody answers" >&2; exit 1; }',
+    says: /: it exited with 1: nobody answers$/,
+  },
   { what: 'no JSON', script: 'echo hush', says: /: expected JSON with Version 1, .*, found another text$/ },
   { what: 'nothing', script: '', says: /, found nothing$/ },
   { what: 'another version', script: `echo '{"Version":2}'`, says: /, found another object$/ },

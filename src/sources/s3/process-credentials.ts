@@ -37,10 +37,12 @@ export async function runCredentialProcess(
       { hint, cause },
     )
   const printed = await new Promise<string>((resolve, reject) => {
-    exec(command, (error, stdout, stderr) => {
+    const child = exec(command, (error, stdout, stderr) => {
       if (error === null) resolve(stdout.trim())
       else reject(fail(describeEnd(error, stderr), `run ${program} by itself, and log in if it asks for it`))
     })
+    child.stdin?.on('error', () => {}) // it has ended already
+    child.stdin?.end() // a question would wait for ever
   })
   const parsed = answer.safeParse(tryJson(printed))
   if (!parsed.success) {
