@@ -1,10 +1,9 @@
 import type { Cache } from '../../cache/cache.js'
 import type { ClusterStatus } from '../../cache/status/cluster-status.js'
-import { readEventPages } from '../../cache/status/record-pages.js'
-import { DAY_MS, DAY_STEPS, MAX_DAY_EVENTS, traceDay } from '../../cache/status/trace-day.js'
+import { DAY_EVENTS, DAY_MS, DAY_STEPS, MAX_DAY_EVENTS, traceDay } from '../../cache/status/trace-day.js'
 import { HALF_HOURS, type NodeDay, traceNodes, traceUses, USE_EVENTS } from '../../cache/status/trace-uses.js'
 import { compareText } from '../../model/compare-text.js'
-import type { RecordEvent } from '../../model/record-event.js'
+import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 
 /** How long the events of a day stay fresh, in ms: a step of the day is five minutes long. */
 const KEPT_MS = 60_000
@@ -13,63 +12,88 @@ const MAX_NODES = 60
 const MAX_DATASETS = 8
 const MAX_HOLDERS = 40
 
+/** The events of a day: stagings and evictions, and uses, of which a busy day has many times more. */
+interface DayEvents {
+  readonly stagings: readonly RecordEvent[]
+  readonly uses: readonly RecordEvent[]
+}
+
+/** The curves, the map of nodes and the lists of a day. */
+type PageDayAnswer = ReturnType<typeof addUp>
+
 /** The day before now for the curves, the map of nodes and the lists beside them. */
 export class PageDay {
   readonly #cache: Pick<Cache, 'record' | 'nowMs'>
-  #kept: { readonly atMs: number; readonly events: Promise<readonly RecordEvent[]> } | undefined
+  #events: Promise<DayEvents> | undefined
+  /** One answer to all viewers of a status: a busy day takes 60 ms to add up. */
+  readonly #answers = new WeakMap<ClusterStatus, Promise<PageDayAnswer>>()
 
   constructor(cache: Pick<Cache, 'record' | 'nowMs'>) {
     this.#cache = cache
   }
 
-  async describe(status: ClusterStatus) {
-    const events = await this.#readEvents()
-    const { takenAtMs: nowMs, transfers, waits } = status
-    const copies = status.nodes.flatMap(({ read }) => read?.dayCopies ?? [])
-    const day = traceDay(events, { copies, transfers }, nowMs)
-    const uses = traceUses(events, waits, nowMs)
-    const names = status.nodes.map(({ entry }) => entry.node)
-    const nodes = traceNodes(names, events, { transfers, waits, nowMs })
-    return {
-      until: new Date(nowMs).toISOString(),
-      stepMs: DAY_MS / DAY_STEPS,
-      spanMs: day.spanMs,
-      spaceBytes: day.spaceBytes,
-      receivedBytesPerSecond: day.receivedBytesPerSecond.map(Math.round),
-      peerBytesPerSecond: day.peerBytesPerSecond.map(Math.round),
-      uses: uses.uses,
-      hits: uses.hits,
-      waiting: uses.waiting.map((jobs) => Math.round(100 * jobs) / 100),
-      columns: HALF_HOURS,
-      totalNodes: nodes.length,
-      nodes: chooseNodes(nodes).map(({ receivedBytes, waitedMs, ...rest }) => {
-        return { ...rest, receivedBytes: receivedBytes.map(Math.round), waitedMs: waitedMs.map(Math.round) }
-      }),
-      datasets: uses.datasets
-        .slice(0, MAX_DATASETS)
-        .map((dataset) => ({ ...dataset, nodes: countNodes(status, dataset.dataset) })),
-      holders: sumHolders(status),
+  describe(status: ClusterStatus): Promise<PageDayAnswer> {
+    const known = this.#answers.get(status)
+    if (known) return known
+    const answer = this.#readEvents().then((events) => addUp(events, status))
+    this.#answers.set(status, answer)
+    answer.catch(() => this.#answers.delete(status))
+    return answer
+  }
+
+  #readEvents(): Promise<DayEvents> {
+    if (this.#events) return this.#events
+    const forget = () => {
+      this.#events = undefined
     }
-  }
-
-  #readEvents(): Promise<readonly RecordEvent[]> {
-    const { nowMs } = this.#cache
-    if (this.#kept && nowMs() - this.#kept.atMs < KEPT_MS) return this.#kept.events
-    const events = this.#readDay()
-    this.#kept = { atMs: nowMs(), events }
-    events.catch(() => {
-      this.#kept = undefined
+    const timer = setTimeout(forget, KEPT_MS).unref()
+    this.#events = this.#readDay()
+    this.#events.catch(() => {
+      clearTimeout(timer)
+      forget()
     })
-    return events
+    return this.#events
   }
 
-  async #readDay(): Promise<readonly RecordEvent[]> {
+  async #readDay(): Promise<DayEvents> {
     const { record, nowMs } = this.#cache
-    const wanted = { kinds: USE_EVENTS, sinceMs: nowMs() - DAY_MS, limit: MAX_DAY_EVENTS }
-    const events: RecordEvent[] = []
-    for await (const page of readEventPages(record, wanted))
-      events.push(...page.map((event) => ({ ...event, reason: '', detail: keepFigures(event.detail) })))
-    return events
+    const sinceMs = nowMs() - DAY_MS
+    // At once, not in pages: each page but the first would have to be looked for among all older events, too.
+    const read = async (kinds: readonly RecordEventKind[]) => {
+      const events = await record.listEvents({ kinds, sinceMs, limit: MAX_DAY_EVENTS })
+      return events.map((event) => ({ ...event, reason: '', detail: keepFigures(event.detail) }))
+    }
+    return { stagings: await read(DAY_EVENTS), uses: await read(USE_EVENTS) }
+  }
+}
+
+function addUp(events: DayEvents, status: ClusterStatus) {
+  const { takenAtMs: nowMs, transfers, waits } = status
+  const copies = status.nodes.flatMap(({ read }) => read?.dayCopies ?? [])
+  const day = traceDay(events.stagings, { copies, transfers }, nowMs)
+  const uses = traceUses(events.uses, waits, nowMs)
+  const names = status.nodes.map(({ entry }) => entry.node)
+  const nodes = traceNodes(names, [...events.stagings, ...events.uses], { transfers, waits, nowMs })
+  return {
+    until: new Date(nowMs).toISOString(),
+    stepMs: DAY_MS / DAY_STEPS,
+    spanMs: day.spanMs,
+    spaceBytes: day.spaceBytes,
+    receivedBytesPerSecond: day.receivedBytesPerSecond.map(Math.round),
+    peerBytesPerSecond: day.peerBytesPerSecond.map(Math.round),
+    usesSpanMs: uses.spanMs,
+    uses: uses.uses,
+    hits: uses.hits,
+    waiting: uses.waiting.map((jobs) => Math.round(100 * jobs) / 100),
+    columns: HALF_HOURS,
+    totalNodes: nodes.length,
+    nodes: chooseNodes(nodes).map(({ receivedBytes, waitedMs, ...rest }) => {
+      return { ...rest, receivedBytes: receivedBytes.map(Math.round), waitedMs: waitedMs.map(Math.round) }
+    }),
+    datasets: uses.datasets
+      .slice(0, MAX_DATASETS)
+      .map((dataset) => ({ ...dataset, nodes: countNodes(status, dataset.dataset) })),
+    holders: sumHolders(status),
   }
 }
 

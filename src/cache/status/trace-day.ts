@@ -58,7 +58,7 @@ export function traceDay(
   const received = new Array<number>(DAY_STEPS).fill(0)
   const fromPeers = new Array<number>(DAY_STEPS).fill(0)
   const changes = new Array<number>(DAY_STEPS + 1).fill(0)
-  const stepOf = (atMs: number) => Math.min(DAY_STEPS - 1, Math.max(0, Math.floor((atMs - fromMs) / STEP_MS)))
+  const stepOf = (atMs: number) => findStep(atMs, nowMs)
   const receive = (peerShare: number, bytes: number, sinceMs: number, untilMs: number) => {
     const [first, last] = [stepOf(sinceMs), stepOf(untilMs)]
     const lastingMs = Math.max(1, untilMs - sinceMs)
@@ -97,8 +97,7 @@ export function traceDay(
   for (const { state, chargedBytes, readyAtMs, createdAtMs } of present.copies)
     if (state === 'ready') keep(chargedBytes, readyAtMs ?? createdAtMs)
 
-  const isCut = events.length >= MAX_DAY_EVENTS
-  const first = isCut ? stepOf(Math.min(...events.map(({ atMs }) => atMs))) : 0
+  const first = findFirstStep(events, nowMs)
   let spaceBytes = 0
   return {
     spanMs: (DAY_STEPS - first) * STEP_MS,
@@ -109,6 +108,17 @@ export function traceDay(
       .map((change) => (spaceBytes += change))
       .slice(first),
   }
+}
+
+/** The first step of which all events were read: with `MAX_DAY_EVENTS` of them, the one of the oldest. */
+export function findFirstStep(events: readonly RecordEvent[], nowMs: number): number {
+  if (events.length < MAX_DAY_EVENTS) return 0
+  const oldestMs = events.reduce((least, { atMs }) => Math.min(least, atMs), nowMs)
+  return findStep(oldestMs, nowMs)
+}
+
+function findStep(atMs: number, nowMs: number): number {
+  return Math.min(DAY_STEPS - 1, Math.max(0, Math.floor((atMs - (nowMs - DAY_MS)) / STEP_MS)))
 }
 
 /** The share of a staging's bytes that other nodes sent, 0 to 1. */

@@ -1,16 +1,18 @@
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
-import { DAY_EVENTS, DAY_MS, DAY_STEPS, type DayHistory, traceDay } from './trace-day.js'
+import { DAY_MS, DAY_STEPS, type DayHistory, findFirstStep, traceDay } from './trace-day.js'
 
-/** The kinds of events that `traceUses` and `traceNodes` need. */
-export const USE_EVENTS: readonly RecordEventKind[] = [...DAY_EVENTS, 'leased', 'refused', 'damaged']
+/** The kinds of events that `traceUses` needs, and, beside `DAY_EVENTS`, `traceNodes`. */
+export const USE_EVENTS: readonly RecordEventKind[] = ['leased', 'refused', 'damaged']
 
 /** Half hours of a day: the columns of `NodeDay`. */
 export const HALF_HOURS = 48
 const HALF_HOUR_MS = DAY_MS / HALF_HOURS
 const STEP_MS = DAY_MS / DAY_STEPS
 
-/** Uses of datasets over the day before now, in the steps of `DayHistory`. */
+/** Uses of datasets over the day before now, in the steps of `DayHistory`; fewer where the events do not reach back so far. */
 export interface UseHistory {
+  /** The time that the steps cover, ms. */
+  readonly spanMs: number
   readonly uses: readonly number[]
   /** Uses that found their dataset ready. */
   readonly hits: readonly number[]
@@ -45,8 +47,9 @@ interface PresentWait {
 }
 
 /**
- * Sums up who used what in the day before `nowMs`. A job that got its dataset waited in the time before that event; `waits`
- * are the jobs that have not got theirs.
+ * Sums up who used what in the day before `nowMs`, from the record's `USE_EVENTS` in it. A job that got its dataset waited
+ * in the time before that event; `waits` are the jobs that have not got theirs. With `MAX_DAY_EVENTS` events the history
+ * begins at the oldest of them.
  */
 export function traceUses(
   events: readonly RecordEvent[],
@@ -70,10 +73,12 @@ export function traceUses(
     spread(waiting, { fromMs, stepMs: STEP_MS, sinceMs: atMs - waitOf(detail), untilMs: atMs })
   }
   for (const { sinceMs } of waits) spread(waiting, { fromMs, stepMs: STEP_MS, sinceMs, untilMs: nowMs })
+  const first = findFirstStep(events, nowMs)
   return {
-    uses,
-    hits,
-    waiting: waiting.map((ms) => ms / STEP_MS),
+    spanMs: (DAY_STEPS - first) * STEP_MS,
+    uses: uses.slice(first),
+    hits: hits.slice(first),
+    waiting: waiting.slice(first).map((ms) => ms / STEP_MS),
     datasets: [...datasets]
       .map(([dataset, own]) => ({ dataset, ...own }))
       .sort((a, b) => b.uses - a.uses || (a.dataset < b.dataset ? -1 : 1)),

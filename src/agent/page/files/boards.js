@@ -1,9 +1,11 @@
 // The boards of the first view: what is on its way, who holds the space, what each node did, what is used most.
 import { h, name, visible } from './elements.js'
 import { bars, meter, progress } from './figures.js'
-import { ago, bytes, count, counted, percent, span } from './format.js'
+import { ago, bytes, count, counted, percent, shortSpan, span } from './format.js'
 import { heatPlace } from './heat.js'
 import { link, pager, table } from './list.js'
+
+const DAY_MS = 86_400_000
 
 /** Rows of the list of stagings. */
 export const STAGINGS = 12
@@ -218,7 +220,7 @@ export function heatLegend({ isShort = false } = {}) {
   )
 }
 
-export function drawTop({ datasets }) {
+export function drawTop({ datasets, usesSpanMs }) {
   const columns = [
     { title: 'Dataset', cell: ({ dataset }) => link('why', { dataset }, name(dataset)) },
     {
@@ -232,7 +234,10 @@ export function drawTop({ datasets }) {
   return card(
     'top',
     'Used most today',
-    { className: 'top-datasets' },
+    {
+      className: 'top-datasets',
+      more: usesSpanMs < DAY_MS ? `in the last ${shortSpan(usesSpanMs)}` : undefined,
+    },
     table({
       caption: 'The datasets that jobs used most in the last 24 hours',
       columns,

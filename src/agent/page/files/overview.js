@@ -37,7 +37,7 @@ export function drawOverview(view) {
     h(
       'p',
       { class: 'between' },
-      `Curves: the last ${shortSpan(data.day.spanMs)}, to ${clock(now)} ${zone(now)}; rates over half an hour`,
+      `Curves: the last ${spansOf(data.day)}, to ${clock(now)} ${zone(now)}; rates over half an hour`,
     ),
     h(
       'div',
@@ -49,6 +49,12 @@ export function drawOverview(view) {
       drawEvents(data.events, view),
     ),
   ]
+}
+
+/** On a busy day, the curves of uses and waits are shorter. */
+function spansOf({ spanMs, usesSpanMs }) {
+  const whole = shortSpan(spanMs)
+  return usesSpanMs < spanMs ? `${whole} (of uses: ${shortSpan(usesSpanMs)})` : whole
 }
 
 export function paintOverview({ data, status }) {

@@ -1,7 +1,7 @@
 // The tiles: a figure each, and the curve of its last 24 hours.
 import { curvePlace, readoutPlace } from './curves.js'
 import { h } from './elements.js'
-import { bytes, count, percent, span } from './format.js'
+import { bytes, count, percent, shortSpan, span } from './format.js'
 
 /** The figures of the tiles, by key. */
 export function figuresOf(day, status) {
@@ -39,7 +39,12 @@ export function figuresOf(day, status) {
       unit: '',
       more: status.waits === 0 ? 'none' : `longest ${span(longestMs)}`,
     },
-    uses: { title: 'Uses', value: count(uses), unit: 'in 24 h', more: `${count(status.leases)} leases now` },
+    uses: {
+      title: 'Uses',
+      value: count(uses),
+      unit: `in ${shortSpan(day.usesSpanMs)}`,
+      more: `${count(status.leases)} leases now`,
+    },
   }
 }
 
