@@ -197,7 +197,7 @@ test('filters complete names', { skip }, async (context) => {
   await show(page, url, 'history')
   await page.getByLabel('Dataset').fill('set-002')
   const offered = page.locator('#known-datasets option')
-  await page.waitForFunction('document.querySelectorAll("#known-datasets option").length === 10')
+  await waitFor('the ten names with these letters', async () => (await offered.count()) === 10)
   assert.equal(await offered.first().getAttribute('value'), 'dataset-0020')
   assert.equal(await page.getByLabel('Dataset').getAttribute('list'), 'known-datasets')
 })
