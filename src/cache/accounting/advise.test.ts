@@ -118,6 +118,15 @@ test('a staging counts as again only after an eviction from the same node, newes
   )
 })
 
+test('an eviction that was taken back counts as none', () => {
+  const tally = new HistoryTally()
+  tally.add(event('staged', { detail: { fetchedBytes: 10 } }))
+  tally.add(event('undone', { detail: { undoes: 7 } }))
+  tally.add(event('evicted', { sequence: 7 }))
+  const { stagedAgain, evictions } = tally.datasets.get('d')!
+  assert.deepEqual({ stagedAgain, evictions }, { stagedAgain: 0, evictions: 0 })
+})
+
 test('what came from the store and from nodes is told apart; uses of an earlier dsc have no size', () => {
   const tally = new HistoryTally()
   tally.add(

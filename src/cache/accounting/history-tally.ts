@@ -54,11 +54,14 @@ export class HistoryTally {
   usesOfUnknownSize = 0
   /** Stagings, newest first: a staging is read before the eviction that made it necessary. */
   readonly #stagedLater = new Map<string, { readonly bytes: number }[]>()
+  /** Sequence numbers of what users took back: it never cost a staging. */
+  readonly #takenBack = new Set<unknown>()
 
   add(event: RecordEvent): void {
     if (event.kind === 'leased') this.#addUse(event)
     else if (event.kind === 'staged') this.#addStaging(event)
-    else if (event.kind === 'evicted') this.#addEviction(event)
+    else if (event.kind === 'undone') this.#takenBack.add(event.detail.undoes)
+    else if (event.kind === 'evicted' && !this.#takenBack.has(event.sequence)) this.#addEviction(event)
     else if (event.kind === 'refused') this.#addRefusal(event)
   }
 

@@ -9,7 +9,7 @@ export interface Report extends ReportFigures {
   readonly advice: readonly Advice[]
 }
 
-const KINDS = ['leased', 'staged', 'evicted', 'refused'] as const
+const KINDS = ['leased', 'staged', 'evicted', 'undone', 'refused'] as const
 
 /** Sums up the history since `sinceMs` and the present copies. */
 export async function readReport(

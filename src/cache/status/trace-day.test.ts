@@ -63,3 +63,13 @@ test('what was evicted today and staged before has been there since the morning'
   const { spaceBytes } = traceDay([event('evicted', 12, { chargedBytes: 9 })], NOTHING, NOW_MS)
   assert.deepEqual([spaceBytes[0], spaceBytes.at(-1)], [9, 0])
 })
+
+test('a copy that an undo brought back takes space from then on; an undone release changes nothing', () => {
+  const space = (detail: RecordEvent['detail']) => {
+    const events = [event('evicted', 2, { chargedBytes: 500 }), event('undone', 10, { undoes: 1, ...detail })]
+    const { spaceBytes } = traceDay(events, NOTHING, NOW_MS)
+    return [20, 5, 1].map((hours) => spaceBytes[288 - 1 - hours * 12])
+  }
+  assert.deepEqual(space({ version: 'v1' }), [0, 500, 0])
+  assert.deepEqual(space({}), [500, 500, 0])
+})

@@ -16,7 +16,7 @@ export interface DayHistory {
 }
 
 /** The kinds of events that `traceDay` needs. */
-export const DAY_EVENTS: readonly RecordEventKind[] = ['staging-started', 'staged', 'evicted']
+export const DAY_EVENTS: readonly RecordEventKind[] = ['staging-started', 'staged', 'undone', 'evicted']
 
 /** Maximum number of events behind a `DayHistory`, the newest ones: a busier day is traced in part. */
 export const MAX_DAY_EVENTS = 20_000
@@ -78,9 +78,11 @@ export function traceDay(
 
   const startedAtMs = new Map<string, number>()
   const stagedAtMs = new Map<string, number>()
-  for (const { kind, copyId, atMs } of events) {
+  const returnedAtMs = new Map<string, number>()
+  for (const { kind, copyId, atMs, detail } of events) {
     if (kind === 'staging-started' && copyId !== null) startedAtMs.set(copyId, atMs)
     if (kind === 'staged' && copyId !== null) stagedAtMs.set(copyId, atMs)
+    if (kind === 'undone' && copyId !== null && 'version' in detail) returnedAtMs.set(copyId, atMs)
   }
   for (const { copyId, createdAtMs } of present.copies)
     if (stagedAtMs.has(copyId) && !startedAtMs.has(copyId)) startedAtMs.set(copyId, createdAtMs)
@@ -90,7 +92,12 @@ export function traceDay(
       const sinceMs = startedAtMs.get(copyId) ?? atMs
       receive(peerShareOf(detail), Number(detail.fetchedBytes ?? 0), sinceMs, atMs)
     }
-    if (kind === 'evicted') keep(Number(detail.chargedBytes ?? 0), stagedAtMs.get(copyId) ?? fromMs, atMs)
+    if (kind === 'evicted')
+      keep(
+        Number(detail.chargedBytes ?? 0),
+        stagedAtMs.get(copyId) ?? returnedAtMs.get(copyId) ?? fromMs,
+        atMs,
+      )
   }
   for (const { writtenBytes, startedAtMs: sinceMs, servedBy } of present.transfers)
     receive(servedBy.length > 0 ? 1 : 0, writtenBytes, sinceMs, nowMs)
