@@ -167,4 +167,31 @@ test('one rotten file of two versions is reported of both, and fetched once', as
   assert.ok(store.sentBytes() - sent <= 10 * MIB, 'the second part once')
   for (const path of [one!, two!]) assert.ok(readFileSync(path).equals(large))
   assert.equal(statSync(one!).ino, statSync(two!).ino)
+  assert.doesNotMatch(stderr, /share/, 'both were checked')
+})
+
+test('a rotten file that another dataset shares is told where one is verified by name', async (context) => {
+  const world = await makeWorld(context, {})
+  const paths: string[] = []
+  for (const name of ['birds', 'flowers']) {
+    const source = join(world.directory, name)
+    await writeTree(source, { 'a.txt': 'alpha' })
+    const { code, stdout, stderr } = await world.dsc('prepare', `file://${source}`, '--task', name)
+    assert.equal(code, 0, stderr)
+    paths.push(join(stdout.trim(), 'a.txt'))
+  }
+  const [one, two] = paths
+  rmSync(two!)
+  linkSync(one!, two!)
+  spoil(one!)
+  const names = world.query<{ dataset: string }>('SELECT dataset FROM copies ORDER BY dataset')
+  const told = /other copies share 1 damaged file; to check every copy: dsc verify\b/
+  const repaired = await world.dsc('verify', names[0]!.dataset, '--repair')
+  assert.equal(repaired.code, 0, repaired.stderr)
+  assert.match(repaired.stderr, new RegExp(`${told.source} --repair`))
+  assert.equal(readFileSync(two!, 'utf8'), '!!!!!')
+  const all = await world.dsc('verify', '--repair')
+  assert.equal(all.code, 0, all.stderr)
+  assert.doesNotMatch(all.stderr, told)
+  assert.equal(readFileSync(two!, 'utf8'), 'alpha')
 })

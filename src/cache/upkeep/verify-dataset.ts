@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync } from 'node:fs'
-import { basename } from 'node:path'
+import { chmodSync, lstatSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { withClosers } from '../../failure/closers.js'
 import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
@@ -48,6 +48,8 @@ export async function verifyDataset(
     readonly accept?: (copy: Copy) => boolean
     readonly signal: AbortSignal
     readonly onProgress: (dataset: string, checkedFiles: number, checkedBytes: number) => void
+    /** Called at the end with the number of damaged files that other copies, which were not read, share. */
+    readonly onSharedElsewhere?: (files: number) => void
   },
 ): Promise<readonly VerifiedDataset[]> {
   const ready = await cache.record.listCopies({ node: cache.node, states: ['ready'] }, cache.nowMs())
@@ -75,6 +77,8 @@ export async function verifyDataset(
       await cache.record.releaseUses({ leaseId }, cache.nowMs())
     }
   }
+  const { sharedElsewhere } = repairing.shared
+  if (sharedElsewhere > 0) options.onSharedElsewhere?.(sharedElsewhere)
   return verified
 }
 
@@ -99,6 +103,8 @@ async function verifyAndRepair(cache: Cache, copy: Copy, options: VerifyOptions)
   const { damages: differences, ...checked } = await compare(cache, copy, options)
   // An adopted folder belongs to its owner, who may keep other files in it.
   const damages = differences.filter(({ problem }) => copy.origin !== 'local' || problem !== 'unexpected')
+  for (const { path: key, problem } of damages)
+    if (problem === 'content') options.shared.see(lstatSync(join(path, key), { throwIfNoEntry: false }))
   const found = { dataset, version, path, ...checked, damages, repaired: null, failure: null }
   if (cache.record.isReadOnly) return found
   const event = { atMs: cache.nowMs(), node: cache.node, dataset, copyId: copy.copyId, task: 'dsc verify' }

@@ -25,6 +25,13 @@ export function verifyCommand(context: CliContext): Command {
       const results = await verifyDataset(cache, [...names], {
         isRepair: options.repair === true,
         signal: context.signal,
+        onSharedElsewhere: (files) => {
+          const all = options.repair ? 'dsc verify --repair' : 'dsc verify'
+          if (names.size > 0)
+            context.report.note(
+              `other copies share ${formatCount(files, 'damaged file')}; to check every copy: ${all}`,
+            )
+        },
         onProgress: (dataset, checkedFiles, checkedBytes) =>
           context.report.progress(
             `${dataset}: ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} read`,
