@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
-import { statSync } from 'node:fs'
+import { statSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { openExampleCache } from '../testing/example-cache.js'
+import { evictCopies } from './eviction/evict-copies.js'
 import { guardCopies } from './guard-copy.js'
+import { listKept } from './kept-copies.js'
 
 test('copies follow dsc.yaml when a service starts: closed to others, and open again', async (context) => {
   const { cache, makeDataset, prepare } = await openExampleCache(context)
@@ -15,6 +18,21 @@ test('copies follow dsc.yaml when a service starts: closed to others, and open a
   assert.deepEqual(await look(undefined), [true, true])
   assert.deepEqual(await look(['user:ada']), [false, true])
   assert.deepEqual(await look(undefined), [true, true])
+})
+
+test('an evicted copy in the trash follows dsc.yaml, too', async (context) => {
+  const { cache, makeDataset, prepare } = await openExampleCache(context)
+  const faces = makeDataset('faces')
+  const { leaseId } = await prepare(faces)
+  await cache.record.releaseUses({ leaseId }, cache.nowMs())
+  await evictCopies(cache, { kind: 'datasets', names: ['faces'] }, 'ada')
+  const [kept] = listKept(cache.root)
+  const declared = [{ ...faces, readers: ['user:ada'] }]
+  symlinkSync(kept!.name, join(cache.root, 'trash', 'kept-1-1-1-link'))
+  const notes: string[] = []
+  await guardCopies({ ...cache, declared }, (sentence) => void notes.push(sentence))
+  assert.equal(statSync(join(cache.root, 'trash', kept!.name)).mode & 0o007, 0)
+  assert.match(notes.join(), /^readers of kept-1-1-1-link: .*symbolic link/)
 })
 
 test('a copy that is gone, or is not where a cache has copies, is left alone', async (context) => {

@@ -1,10 +1,14 @@
 import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Copy } from '../model/copy.js'
 import { letEverybodyIn, letIn } from '../platform/reader-access.js'
 import { UserDirectory } from '../platform/user-directory.js'
 import type { Cache } from './cache.js'
+import { trashDirectory } from './cache-layout.js'
 import { findReadersOf } from './find-readers.js'
 import { findHeld, namesBelow } from './held-cache.js'
+import { readHeldManifest } from './held-manifest.js'
+import { listKept } from './kept-copies.js'
 
 const FOR_OTHERS = 0o007
 const FOR_GROUP_AND_OTHERS = 0o055
@@ -25,16 +29,30 @@ export async function guardFolder(folder: string, readers: readonly string[]): P
   })
 }
 
-/** Gives the copies of this node to those who may read them as dsc.yaml says now. Notes what fails, and goes on. */
+/**
+ * Gives the copies of this node, and the evicted ones in its trash, to those who may read them as dsc.yaml says now.
+ * Notes what fails, and goes on.
+ */
 export async function guardCopies(cache: Cache, note: (sentence: string) => void): Promise<void> {
+  const tell = (name: string) => (error: unknown) =>
+    note(`readers of ${name}: ${error instanceof Error ? error.message : String(error)}`)
   for (const copy of await cache.record.listCopies({ node: cache.node }, cache.nowMs()))
-    await guardCopy(cache, copy).catch((error: unknown) =>
-      note(`readers of ${copy.dataset}: ${error instanceof Error ? error.message : String(error)}`),
-    )
+    await guardCopy(cache, copy).catch(tell(copy.dataset))
+  for (const { name } of listKept(cache.root)) await guardKept(cache, name).catch(tell(name))
+}
+
+/** An undo refuses what has no manifest, and a cleanup deletes it. */
+async function guardKept(cache: Cache, name: string): Promise<void> {
+  const directory = join(trashDirectory(cache.root), name)
+  const source = readHeldManifest(cache.root, directory)?.dataset
+  if (source) await guardCopy(cache, { dataset: source.name, source, directory })
 }
 
 /** Gives the folder of a copy to those who may read the dataset as dsc.yaml says now. */
-export async function guardCopy(cache: Pick<Cache, 'root' | 'declared'>, copy: Copy): Promise<void> {
+export async function guardCopy(
+  cache: Pick<Cache, 'root' | 'declared'>,
+  copy: Pick<Copy, 'dataset' | 'source' | 'directory'>,
+): Promise<void> {
   const readers = findReadersOf(cache, copy)
   const isDeclared = cache.declared?.some(({ name }) => name === copy.dataset)
   if (readers === undefined && !isDeclared) return

@@ -1,9 +1,8 @@
 import { lstat, realpath } from 'node:fs/promises'
-import { type CopyManifest, readCopyManifest } from '../../manifest/read-copy-manifest.js'
 import { isMarked, placeOf } from '../adopted-folder.js'
 import type { Cache } from '../cache.js'
 import { filesDirectory, isCopyDirectoryOf } from '../cache-layout.js'
-import { findHeld, namesBelow } from '../held-cache.js'
+import { readHeldManifest } from '../held-manifest.js'
 import { isOwnSource } from './adopted-before.js'
 import { createCopyId, describeAdopted, NO_SOURCE, NOT_MARKED } from './adopted-copy.js'
 import { MAX_FORGOTTEN_LEASE_MS } from './plan-clean-up.js'
@@ -53,14 +52,4 @@ async function keepForUnknownUsers(cache: Cache, copyId: string): Promise<void> 
   const expiresAtMs = nowMs + MAX_FORGOTTEN_LEASE_MS
   const lease = { task: 'unknown (found on disk)', holder: { kind: 'ttl' as const }, expiresAtMs }
   await cache.record.leaseCopy({ copyId, purpose: 'use', lease }, nowMs)
-}
-
-/** Reads the manifest in a folder below the cache root; undefined: there is no readable one. */
-export function readHeldManifest(root: string, directory: string): CopyManifest | undefined {
-  const held = findHeld(root, namesBelow(root, directory))
-  try {
-    return held && readCopyManifest(held.path)
-  } finally {
-    held?.close()
-  }
 }

@@ -7,8 +7,8 @@ import type { Cache } from '../cache.js'
 import { copyDirectory, filesDirectory } from '../cache-layout.js'
 import { finishEvictions } from '../eviction/finish-evictions.js'
 import { guardCopy } from '../guard-copy.js'
+import { readHeldManifest } from '../held-manifest.js'
 import { type KeptCopy, keepCopy, listKept, measureRoom, takeOutKept } from '../kept-copies.js'
-import { readHeldManifest } from './adopt-published.js'
 import { createCopyId, describeAdopted } from './adopted-copy.js'
 import type { Obstacle } from './undo-deed.js'
 
@@ -36,29 +36,37 @@ export async function bringBack(
       reason: `${dataset} was evicted on ${node}: its files are in the trash there`,
       hint: `dsc undo ${deedId} on ${node}`,
     }
-  const again = `dsc prepare ${dataset}`
-  const gone = { reason: `the files of ${dataset} are gone: something needed their room`, hint: again }
   const kept = listKept(cache.root).find(({ copyId }) => copyId === event.copyId)
-  if (kept === undefined) return gone
   const { version } = event.detail as unknown as EvictedFacts
   const copyId = createCopyId()
   const directory = copyDirectory(cache.root, { dataset, version, copyId })
-  if (!takeOutKept(cache.root, kept, directory)) return gone
-  const copy = await describeReturned(cache, event, { copyId, directory })
-  if (copy) await guardCopy(cache, copy) // its readers may be others by now
+  if (kept === undefined || !takeOutKept(cache.root, kept, directory)) return explainGone(cache, event)
+  const copy = await describeReturned(cache, event, { copyId, directory }).catch((error: unknown) => {
+    keepCopy(cache.root, directory, kept)
+    throw error
+  })
+  // If it fails, the record may have the copy all the same, so that the files stay: a cleanup adopts them if not.
   const outcome = copy ? await admitReturned(cache, { copy, reason, undoes }) : 'damaged'
   if (outcome === 'admitted') return undefined
-  // A cleanup may have found the files in between and adopted them: then they are back all the same.
   const present = await cache.record.listCopies({ dataset, node }, cache.nowMs())
-  if (present.some((other) => other.directory === directory)) return undefined
+  const adopted = present.find((other) => other.directory === directory)
+  if (adopted) {
+    // A cleanup found the files in between: then they are back all the same.
+    const said = { kind: 'undone', node, dataset, copyId: adopted.copyId, task: null, reason } as const
+    await cache.record.addEvent({ ...said, atMs: cache.nowMs(), detail: { version, undoes } })
+    return undefined
+  }
   keepCopy(cache.root, directory, kept)
-  return explain(outcome, { dataset, kept, again })
+  return explain(outcome, { dataset, kept })
 }
 
-/** The copy as it was, at its new place; undefined: its manifest is not the one that was evicted. */
+/**
+ * The copy as it was, at its new place, open to those who may read it by now; undefined: its manifest is not the one
+ * that was evicted.
+ */
 async function describeReturned(
   cache: Cache,
-  { dataset, node, detail }: RecordEvent,
+  { dataset, node, detail, copyId: evictedId }: RecordEvent,
   { copyId, directory }: Pick<Copy, 'copyId' | 'directory'>,
 ): Promise<Copy | undefined> {
   const { version, origin, source, lastTask, parties } = detail as unknown as EvictedFacts
@@ -68,7 +76,13 @@ async function describeReturned(
   const { listing, stripe } = manifest
   const place = { copyId, node, directory, path: filesDirectory(directory), isElsewhere: false }
   const found = { ...place, dataset: source, listing, stripe, nowMs: cache.nowMs() }
-  return { ...(await describeAdopted(found)), origin, lastTask, parties }
+  const copy = { ...(await describeAdopted(found)), origin, lastTask, parties }
+  await guardCopy(cache, copy)
+  const kinds = ['damaged', 'repaired'] as const
+  const [last] = evictedId ? await cache.record.listEvents({ copyId: evictedId, kinds, limit: 1 }) : []
+  // Before the copy is ready: no other node may read it.
+  if (last?.kind === 'damaged') await cache.record.addEvent({ ...last, copyId, atMs: cache.nowMs() })
+  return copy
 }
 
 type Outcome = 'admitted' | 'present' | 'no-room' | 'damaged'
@@ -101,13 +115,28 @@ async function admitReturned(
   return 'no-room'
 }
 
+async function explainGone({ record, nowMs }: Cache, { dataset, node }: RecordEvent): Promise<Obstacle> {
+  const present = await record.listCopies({ dataset, node }, nowMs())
+  return present.some(({ state }) => state !== 'evicting')
+    ? explainPresent(dataset)
+    : {
+        reason: `the files of ${dataset} are gone: something needed their room`,
+        hint: `dsc prepare ${dataset}`,
+      }
+}
+
+function explainPresent(dataset: string): Obstacle {
+  return { reason: `${dataset} is here again, or being staged`, hint: `dsc why ${dataset}` }
+}
+
 function explain(
   outcome: Exclude<Outcome, 'admitted'>,
-  { dataset, kept, again }: { readonly dataset: string; readonly kept: KeptCopy; readonly again: string },
+  { dataset, kept }: { readonly dataset: string; readonly kept: KeptCopy },
 ): Obstacle {
+  const again = `dsc prepare ${dataset}`
   switch (outcome) {
     case 'present':
-      return { reason: `${dataset} is here again, or being staged`, hint: `dsc why ${dataset}` }
+      return explainPresent(dataset)
     case 'no-room':
       return {
         reason: `${dataset} needs ${formatByteSize(kept.diskBytes)}, which the limits no longer leave`,

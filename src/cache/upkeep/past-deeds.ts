@@ -3,8 +3,8 @@ import { KEPT_MS } from '../../policy/plan-drops.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { CLEAN_UP_TASK } from './clean-up.js'
 
-/** Events of one page of the history. */
-const PAGE_EVENTS = 500
+/** Events of one page of the history. The next page, rarely needed, would be searched back to the first event of all. */
+const PAGE_EVENTS = 20_000
 
 /** Something that a user did, all at once, and can take back. */
 export interface PastDeed {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { findDamagedCopies } from '../../sources/damaged-copies.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 import type { Cache } from '../cache.js'
 import { evictCopies } from '../eviction/evict-copies.js'
@@ -169,7 +170,107 @@ test('a kill after the files are back leaves a copy that the next cleanup adopts
   await assert.rejects(undoDeed(killed, { by: 'ada' }), /killed/)
   await cleanUp(cache)
   assert.deepEqual(await states(), ['flowers ready'])
-  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /are gone/ })
+  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /^flowers is here again/ })
+})
+
+test('a cleanup that adopts the files in the middle of an undo carries it out', async (t) => {
+  const { cache, states, evict } = await openCacheWith(t, ['flowers'])
+  await evict('flowers')
+  const returnCopy: Cache['record']['returnCopy'] = async (...request) => {
+    await cleanUp(cache)
+    return cache.record.returnCopy(...request)
+  }
+  const { done } = await undoDeed({ ...cache, record: { ...cache.record, returnCopy } }, { by: 'ada' })
+  assert.equal(done.length, 1)
+  assert.deepEqual(await states(), ['flowers ready'])
+  assert.deepEqual(await listPastDeeds(cache.record, cache.nowMs()), [])
+})
+
+test('a failure before the record is asked puts the files back into the trash', async (t) => {
+  const { cache, states, evict } = await openCacheWith(t, ['flowers'])
+  await evict('flowers')
+  const listEvents: Cache['record']['listEvents'] = (filter) =>
+    filter.copyId === undefined ? cache.record.listEvents(filter) : Promise.reject(new Error('no answer'))
+  const failing = { ...cache, record: { ...cache.record, listEvents } }
+  await assert.rejects(undoDeed(failing, { by: 'ada' }), /no answer/)
+  assert.equal(listKept(cache.root).length, 1)
+  await undoDeed(cache, { by: 'ada' })
+  assert.deepEqual(await states(), ['flowers ready'])
+})
+
+test('a link in the place of a kept copy is left where it is, and refused', async (t) => {
+  const { cache, evict } = await openCacheWith(t, ['flowers'])
+  await evict('flowers')
+  const [kept] = listKept(cache.root)
+  const path = join(cache.root, 'trash', kept!.name)
+  renameSync(path, join(cache.root, 'trash', 'away'))
+  symlinkSync('away', path)
+  await assert.rejects(undoDeed(cache, { by: 'ada' }), {
+    code: 'UNDO_IMPOSSIBLE',
+    message: /found a symbolic link/,
+  })
+  assert.ok(lstatSync(path).isSymbolicLink())
+  assert.deepEqual(await cleanUp(cache), [
+    { kind: 'empty-trash', path: join(cache.root, 'trash', 'away'), reason: 'left in the trash' },
+  ])
+})
+
+test('a trash that is a link keeps nothing from being measured, and a cleanup tells it', async (t) => {
+  const { cache, world } = await openCacheWith(t, ['flowers'])
+  const trash = join(cache.root, 'trash')
+  rmSync(trash, { recursive: true, force: true })
+  symlinkSync('/tmp', trash)
+  assert.equal((await measureRoom(cache)).freeBytes, world.freeBytes)
+  assert.deepEqual(
+    (await cleanUp(cache)).map(({ kind }) => kind),
+    ['leave'],
+  )
+})
+
+test('a copy that was damaged when it was evicted is damaged when it is back', async (t) => {
+  const { cache, evict } = await openCacheWith(t, ['flowers'])
+  const [before] = await cache.record.listCopies({}, cache.nowMs())
+  const { node, dataset, copyId } = before!
+  const event = { kind: 'damaged', atMs: cache.nowMs(), node, dataset, task: 'dsc verify' } as const
+  await cache.record.addEvent({ ...event, copyId, reason: '1 file differs', detail: {} })
+  await evict('flowers')
+  await undoDeed(cache, { by: 'ada' })
+  const [after] = await cache.record.listCopies({}, cache.nowMs())
+  assert.deepEqual(await findDamagedCopies(cache.record, 'flowers'), new Set([copyId, after!.copyId]))
+})
+
+test('room that another process is deleting in the trash spares the other copies', async (t) => {
+  const { cache, states, evict, stage, world } = await openCacheWith(t, ['birds', 'flowers'])
+  await evict('flowers')
+  const [kept] = listKept(cache.root)
+  const { freeBytes } = world
+  const trash = join(cache.root, 'trash')
+  const dropped = join(trash, 'dropped-0123456789abcdef') // as that process renamed it
+  renameSync(join(trash, kept!.name), dropped)
+  const measureDisk = async () => ({
+    capacityBytes: 1e12,
+    freeBytes: existsSync(dropped) ? 0 : freeBytes,
+    inodesTotal: 1e9,
+    inodesFree: 1e9,
+  })
+  Object.assign(cache, { measureDisk })
+  await stage('trees')
+  assert.deepEqual(await states(), ['birds ready', 'trees ready'])
+  assert.deepEqual(readdirSync(trash), [])
+})
+
+test('evict --free leaves that much really free, and keeps the rest', async (t) => {
+  const disk = { capacityBytes: 1e12, freeBytes: 1e12, inodesTotal: 1e9, inodesFree: 1e9 }
+  const measureDisk = async () => disk
+  const { cache } = await openCacheWith(t, ['birds', 'flowers'], { measureDisk })
+  Object.assign(disk, { capacityBytes: 100_000, freeBytes: 6000 }) // more than 5 percent
+  const free = (bytes: number) => evictCopies(cache, { kind: 'free', bytes }, 'ada')
+  const few = await free(1000)
+  assert.deepEqual([few.victims.length, few.keptCopies], [1, 1])
+  const many = await free(7000)
+  assert.deepEqual([many.victims.length, many.keptCopies], [1, 1])
+  const kept = listKept(cache.root).map(({ copyId }) => copyId)
+  assert.deepEqual(kept, [many.victims[0]?.copy.copyId], 'the first one made room')
 })
 
 test('a kill before the row of an evicted copy went leaves a copy that comes back all the same', async (t) => {

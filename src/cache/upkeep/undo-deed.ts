@@ -1,4 +1,4 @@
-import { DscError } from '../../failure/dsc-error.js'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
 import type { Copy, CopyLock } from '../../model/copy.js'
 import { isLeaseLive, type Lease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
@@ -55,7 +55,11 @@ export async function undoDeed(cache: Cache, request: UndoRequest): Promise<Undo
   const refused: (Obstacle & { readonly dataset: string })[] = []
   for (const event of deed.events) {
     const reason = `${request.by} took back the ${deed.kind} of ${new Date(deed.atMs).toISOString()}`
-    const obstacle = await takeBack(cache, event, { deed, reason })
+    const obstacle = await takeBack(cache, event, { deed, reason }).catch((error: unknown) => {
+      // A misplaced entry must not stop the rest.
+      if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
+      return { reason: error.message, hint: error.hint ?? 'dsc cleanup' }
+    })
     if (obstacle) refused.push({ dataset: event.dataset, ...obstacle })
     else done.push(event)
   }
