@@ -87,7 +87,7 @@ export const EDGES = [
   {
     to: 'cache',
     why: 'the cache of a node: where its files lie, what opens it',
-    from: 'cache/api cache/arrivals cache/download cache/eviction cache/leases cache/names cache/prepare cache/upkeep',
+    from: 'cache/api cache/arrivals cache/download cache/eviction cache/leases cache/names cache/prepare cache/status cache/upkeep',
   },
   { to: 'cache/api', why: 'what a node does for its user is among their surroundings', from: 'cache' },
   {

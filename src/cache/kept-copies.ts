@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { isDscError } from '../failure/dsc-error.js'
 import type { DiskUsage } from '../model/policy.js'
+import { isRefused } from '../platform/disk-failure.js'
+import type { HeldFolder } from '../platform/held-folder.js'
 import { type KeptSpace, planDrops } from '../policy/plan-drops.js'
 import { measureLoad } from '../policy/plan-eviction.js'
 import type { Cache } from './cache.js'
@@ -13,18 +16,31 @@ export interface KeptCopy extends KeptSpace {
 }
 
 const KEPT_NAME = /^kept-(\d{1,15})-(\d{1,16})-(\d{1,15})-([0-9a-z-]{1,80})$/
+const DROPPED_NAME = /^dropped-[0-9a-f]{16}$/
 
 /** The evicted copies in this cache's trash, oldest first. */
 export function listKept(root: string): readonly KeptCopy[] {
-  const trash = findHeld(root, ['trash'])
-  if (trash === undefined) return []
+  return listTrash(root)
+    .flatMap((name) => readKept(name) ?? [])
+    .toSorted((a, b) => a.evictedAtMs - b.evictedAtMs || (a.name < b.name ? -1 : 1))
+}
+
+/** Names in the trash of kept copies that are being deleted: their room is neither free yet nor counted as free. */
+export function listDropped(root: string): readonly string[] {
+  return listTrash(root).filter((name) => DROPPED_NAME.test(name))
+}
+
+/** Empty where the trash is closed to this user, or is no folder: a cleanup tells its owner. */
+function listTrash(root: string): readonly string[] {
+  let trash: HeldFolder | undefined
   try {
-    return trash
-      .list()
-      .flatMap(({ name }) => readKept(name) ?? [])
-      .toSorted((a, b) => a.evictedAtMs - b.evictedAtMs || (a.name < b.name ? -1 : 1))
+    trash = findHeld(root, ['trash'])
+    return trash?.list().map(({ name }) => name) ?? []
+  } catch (error) {
+    if (isDscError(error, 'CACHE_ROOT_INVALID') || isRefused(error)) return []
+    throw error
   } finally {
-    trash.close()
+    trash?.close()
   }
 }
 
@@ -62,6 +78,7 @@ export function takeOutKept(root: string, kept: KeptCopy, directory: string): bo
   if (trash === undefined) return false
   const parent = makeHeld(root, names.slice(0, -1))
   try {
+    trash.refuseLink(kept.name)
     const isMoved = trash.move(kept.name, parent, names.at(-1)!)
     if (isMoved) parent.sync()
     return isMoved
@@ -75,7 +92,7 @@ export function takeOutKept(root: string, kept: KeptCopy, directory: string): bo
 export async function dropKept(root: string, { name }: Pick<KeptCopy, 'name'>): Promise<void> {
   const trash = findHeld(root, ['trash'])
   if (trash === undefined) return
-  const dropped = randomBytes(8).toString('hex')
+  const dropped = `dropped-${randomBytes(8).toString('hex')}`
   try {
     if (trash.move(name, trash, dropped)) await trash.remove(dropped)
   } finally {
@@ -83,10 +100,23 @@ export async function dropKept(root: string, { name }: Pick<KeptCopy, 'name'>): 
   }
 }
 
+/** Helps other processes with the kept copies that they are deleting. What cannot be deleted is left to a cleanup. */
+export async function finishDrops(root: string): Promise<void> {
+  const names = listDropped(root)
+  const trash = names.length > 0 ? findHeld(root, ['trash']) : undefined
+  try {
+    for (const name of names) await trash?.remove(name)
+  } catch (error) {
+    if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
+  } finally {
+    trash?.close()
+  }
+}
+
 /** The disk as admission sees it: kept copies count as free, as they go when their room is needed. */
 export async function measureRoom(cache: Pick<Cache, 'measureDisk' | 'root'>): Promise<DiskUsage> {
-  const kept = listKept(cache.root)
   const disk = await cache.measureDisk()
+  const kept = listKept(cache.root) // after the disk: one that goes in between must not count twice
   const sum = (of: (copy: KeptCopy) => number) => kept.reduce((total, copy) => total + of(copy), 0)
   return {
     ...disk,
@@ -95,22 +125,30 @@ export async function measureRoom(cache: Pick<Cache, 'measureDisk' | 'root'>): P
   }
 }
 
-/**
- * Deletes kept copies, oldest first, until what is admitted has its room on the disk. `marginPercent`: this part of the
- * disk stays free beside it, in percent, for other programs.
- */
-export async function giveKeptRoom(cache: Cache, { marginPercent = 0 } = {}): Promise<void> {
-  for (const dropped of await planKeptDrops(cache, { marginPercent })) await dropKept(cache.root, dropped)
+/** The room that kept copies leave free beside what is admitted; the larger of the two counts. */
+export interface RoomForOthers {
+  /** Part of the disk, in percent. */
+  readonly percent?: number
+  readonly bytes?: number
+}
+
+/** Deletes kept copies, oldest first, until what is admitted and `others` have their room on the disk. */
+export async function giveKeptRoom(cache: Cache, others: RoomForOthers = {}): Promise<void> {
+  if ((await planKeptDrops(cache, others)).length === 0) return
+  await finishDrops(cache.root) // that may be enough
+  for (const dropped of await planKeptDrops(cache, others)) await dropKept(cache.root, dropped)
+  await finishDrops(cache.root) // another process may have begun with the same ones
 }
 
 /** The kept copies that have to go now, oldest first. */
 export async function planKeptDrops(
   cache: Cache,
-  { marginPercent }: { readonly marginPercent: number },
+  { percent = 0, bytes = 0 }: RoomForOthers,
 ): Promise<readonly (KeptCopy & { readonly reason: string })[]> {
   const kept = listKept(cache.root)
   if (kept.length === 0) return []
   const load = measureLoad(await cache.record.sumCopies({ node: cache.node }, cache.nowMs()))
   const disk = await cache.measureDisk()
-  return planDrops({ kept, disk, load, policy: cache.policy, nowMs: cache.nowMs(), marginPercent })
+  const marginBytes = Math.max(bytes, Math.ceil((disk.capacityBytes * percent) / 100))
+  return planDrops({ kept, disk, load, policy: cache.policy, nowMs: cache.nowMs(), marginBytes })
 }

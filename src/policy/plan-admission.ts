@@ -9,7 +9,7 @@ import { measureShares, type ShareStanding } from './shares.js'
  * | outcome   | meaning                                                                    |
  * |-----------|----------------------------------------------------------------------------|
  * | `admit`   | the request fits once `plan.victims` (perhaps none) are gone               |
- * | `wait`    | evictions under way hold space: finish them, then decide again             |
+ * | `wait`    | deletions under way hold space: finish them, then decide again             |
  * | `refuse`  | not even every permitted eviction is enough; nothing is deleted            |
  */
 export type Admission =

@@ -41,12 +41,27 @@ for (const { name, changes, dropped } of [
   },
   {
     name: 'leaves the margin to other programs',
-    changes: { free: 40, marginPercent: 5 },
+    changes: { free: 40, marginBytes: 50 },
     dropped: ['older: its room is needed'],
   },
   {
-    name: 'does not mind limits of what copies take',
-    changes: { policy: { maxDatasets: 0, maxPercent: 1 }, load: { ...NOTHING, datasets: 9, bytes: 900 } },
+    name: 'stays within maxPercent of the disk, together with the copies',
+    changes: { policy: { maxPercent: 80 }, load: { ...NOTHING, bytes: 700 } },
+    dropped: ['older: its room is needed'],
+  },
+  {
+    name: 'keeps what copies and trash may take together',
+    changes: { policy: { maxPercent: 80 }, load: { ...NOTHING, bytes: 600 } },
+    dropped: [],
+  },
+  {
+    name: 'drops what a clock that ran ahead kept',
+    changes: { kept: [kept('just', -KEPT_MS), kept('far', -KEPT_MS - 1)] },
+    dropped: ['far: evicted more than a day ago'],
+  },
+  {
+    name: 'does not mind how many datasets there are',
+    changes: { policy: { maxDatasets: 0 }, load: { ...NOTHING, datasets: 9 } },
     dropped: [],
   },
 ]) {
@@ -59,7 +74,7 @@ for (const { name, changes, dropped } of [
       load: NOTHING,
       policy: {},
       nowMs: NOW_MS,
-      marginPercent: 0,
+      marginBytes: 0,
       ...rest,
     }
     assert.deepEqual(

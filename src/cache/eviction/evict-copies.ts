@@ -4,7 +4,7 @@ import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { type EvictionPlan, isEvictable, planToDelete, planToFree } from '../../policy/plan-eviction.js'
 import type { Cache } from '../cache.js'
-import { giveKeptRoom, listKept } from '../kept-copies.js'
+import { giveKeptRoom, listKept, type RoomForOthers } from '../kept-copies.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
 import { missingCopy } from '../names/missing-copy.js'
 import { chooseFreeHint, describeHeld } from './explain-refusal.js'
@@ -18,8 +18,8 @@ export type EvictionSelection =
   | { readonly kind: 'copy'; readonly copyId: string }
   | { readonly kind: 'free'; readonly bytes: number }
 
-/** Part of the disk that kept copies leave to programs that cannot ask for their room, in percent. */
-export const OTHERS_PERCENT = 5
+/** The room that kept copies leave to programs that cannot ask dsc for it. */
+export const FOR_OTHERS = { percent: 5 }
 
 /** A copy to be evicted is leased or locked. */
 export class CopyInUse extends DscError {
@@ -80,19 +80,23 @@ export async function evictCopies(cache: Cache, selection: EvictionSelection, by
     (copies) => decide(copies, selection),
     cache.nowMs(),
   )
-  return { ...plan, keptCopies: await finishOwnEviction(cache, plan, by) }
+  const others = selection.kind === 'free' ? { ...FOR_OTHERS, bytes: selection.bytes } : FOR_OTHERS
+  return { ...plan, keptCopies: await finishOwnEviction(cache, plan, { by, others }) }
 }
 
-/** Finishes the eviction that a user asked for. Resolves with how many copies stay in the trash. */
+/**
+ * Finishes the eviction that a user asked for. `others`: the room that is really free then. Resolves with how many
+ * copies stay in the trash.
+ */
 export async function finishOwnEviction(
   cache: Cache,
   { victims }: EvictionPlan,
-  by: string | undefined,
+  { by, others = FOR_OTHERS }: { readonly by: string | undefined; readonly others?: RoomForOthers },
 ): Promise<number> {
   const copies = victims.map(({ copy }) => copy)
   const kept = await finishEvictions(cache, copies, { keepsFiles: by !== undefined })
   if (kept === 0) return 0
-  await giveKeptRoom(cache, { marginPercent: OTHERS_PERCENT })
+  await giveKeptRoom(cache, others)
   const ids = new Set(copies.map(({ copyId }) => copyId))
   return listKept(cache.root).filter(({ copyId }) => ids.has(copyId)).length
 }

@@ -1,7 +1,7 @@
 import type { CopyUse } from '../../model/copy.js'
 import { type Admission, type AdmissionInput, planAdmission } from '../../policy/plan-admission.js'
 import type { Cache } from '../cache.js'
-import { giveKeptRoom, measureRoom } from '../kept-copies.js'
+import { finishDrops, giveKeptRoom, listDropped, measureRoom } from '../kept-copies.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
 import { explainRefusal } from './explain-refusal.js'
 import { finishEvictions } from './finish-evictions.js'
@@ -30,11 +30,19 @@ export async function settleAdmission<Other extends { readonly outcome: string }
 ): Promise<Admitted | Other> {
   const { policy, node } = cache
   let hasAskedSlurm = false
+  const finished = new Set<string>()
   await expireDeadLeases(cache, { asksSlurm: false })
   for (let round = 0; round < MAX_ROUNDS; round++) {
+    const before = listDropped(cache.root)
     const disk = await measureRoom(cache)
-    const answer = await ask((copies) => planAdmission({ ...asked, policy, disk, copies }))
+    const coming = [...before, ...listDropped(cache.root)].filter((name) => !finished.has(name))
+    const answer = await ask((copies) => {
+      const admission = planAdmission({ ...asked, policy, disk, copies })
+      return coming.length > 0 && isAtACost(admission) ? { outcome: 'wait', evicting: [] } : admission
+    })
     if (isAdmission(answer, 'wait')) {
+      await finishDrops(cache.root)
+      for (const name of coming) finished.add(name)
       await finishEvictions(cache, answer.evicting)
     } else if (isAdmission(answer, 'refuse')) {
       // Asking Slurm is slow, so ask only when its answer could change the refusal.
@@ -58,6 +66,13 @@ export async function settleAdmission<Other extends { readonly outcome: string }
     }
   }
   throw new Error(`admission of ${dataset} did not settle in ${MAX_ROUNDS} rounds`)
+}
+
+/** Whether a disk with more room could spare somebody a copy, or the asker the refusal. */
+function isAtACost(admission: Admission): boolean {
+  return (
+    admission.outcome === 'refuse' || (admission.outcome === 'admit' && admission.plan.victims.length > 0)
+  )
 }
 
 function isAdmission<Outcome extends Admission['outcome']>(

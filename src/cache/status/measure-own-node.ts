@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { DiskUsage } from '../../model/policy.js'
 import { readDiskUsage } from '../../platform/disk-usage.js'
+import { measureRoom } from '../kept-copies.js'
 
 /** This node right now, from its configuration and its disk: fresher than its entry in the record. */
 export async function measureOwnNode(config: Config, nowMs: number): Promise<NodeEntry> {
@@ -11,7 +12,7 @@ export async function measureOwnNode(config: Config, nowMs: number): Promise<Nod
     node: config.node,
     cacheRoot: root,
     policy,
-    disk: await readNearestDisk(root),
+    disk: await measureRoom({ root, measureDisk: () => readNearestDisk(root) }),
     seenAtMs: nowMs,
   }
 }
