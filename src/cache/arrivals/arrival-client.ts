@@ -6,6 +6,7 @@ import { HeldFolder } from '../../platform/held-folder.js'
 import {
   type Asked,
   type FromStager,
+  MAX_ORDER_KEYS,
   parseFromStager,
   SOCKET_NAME,
   sendArrivalMessage,
@@ -13,8 +14,6 @@ import {
 
 /** How long to wait for a stager's first message before treating it as stopped or dead, in ms. */
 const MAX_SILENCE_MS = 5000
-/** Keys per `order` message, so that it stays far below the maximum line length. */
-const ORDER_CHUNK_KEYS = 500
 
 /** Outcome of a wait. `gone`: the stager has ended, for any reason; `unknown`: there is no such object. */
 type Arrival = 'there' | 'unknown' | 'gone'
@@ -83,8 +82,8 @@ export class ArrivalClient {
 
   /** Announces what this reader will use next, in that order; adds to earlier announcements. */
   order(asked: readonly Asked[]): void {
-    for (let from = 0; from < asked.length; from += ORDER_CHUNK_KEYS)
-      sendArrivalMessage(this.#socket, { order: asked.slice(from, from + ORDER_CHUNK_KEYS) })
+    for (let from = 0; from < asked.length; from += MAX_ORDER_KEYS)
+      sendArrivalMessage(this.#socket, { order: asked.slice(from, from + MAX_ORDER_KEYS) })
   }
 
   /**

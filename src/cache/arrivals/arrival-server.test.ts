@@ -94,7 +94,7 @@ test('a status says who reads, and who waits for what', async (t) => {
   named.order(['b', 'c', 'a'])
   void named.want('c')
   assert.equal(await named.want('a'), 'there')
-  assert.deepEqual(await asks.describe(), [{ name: 'the feed', ordered: 3, waits: 1, waitsFor: ['c'] }])
+  assert.deepEqual(await asks.describe(), [{ name: 'the feed', ordered: 2, waits: 1, waitsFor: ['c'] }])
 })
 
 test('a range is there as soon as it is written, and readers hear when it was not what its source holds', async (t) => {
@@ -128,6 +128,18 @@ test('an order of thousands of keys is taken whole', async (t) => {
   assert.equal(await client.want('a'), 'there')
   const { need } = server
   assert.deepEqual([need.takeOrdered(), need.takeOrdered(), need.takeOrdered()], [3, 2, undefined])
+})
+
+test('a reader that sends more in one message than a client does is cut off, and the others are served', async (t) => {
+  const { folder } = await openServer(t)
+  const client = await openClient(t, folder)
+  const hostile = connect(join(folder, SOCKET_NAME))
+  t.after(() => hostile.destroy())
+  hostile.on('error', () => {})
+  const closed = new Promise((resolve) => hostile.once('close', resolve))
+  hostile.resume().write(`${JSON.stringify({ order: Array.from({ length: 501 }, (_, i) => `${i}`) })}\n`)
+  await closed
+  assert.equal(await client.want('a'), 'there')
 })
 
 test('a reader that goes is forgotten, and a stager that goes ends all waits', async (t) => {

@@ -151,10 +151,13 @@ export class ArrivalServer {
 
   #want(socket: Socket, asked: Asked, urgency: Urgency): void {
     const need = this.#needOf(asked)
-    if (need === undefined) tell(socket, { unknown: asked })
-    else if (this.#isWritten(need) || this.need.want(socket, need, urgency) === 'there')
-      tell(socket, { there: asked })
-    else {
+    if (need === undefined) {
+      tell(socket, { unknown: asked })
+      return
+    }
+    const outcome = this.#isWritten(need) ? 'there' : this.need.want(socket, need, urgency)
+    if (outcome === 'there') tell(socket, { there: asked })
+    else if (outcome === 'coming') {
       this.#keys.set(idOf(need), typeof asked === 'string' ? asked : asked[0])
       this.#options.onWant?.(need, { asked, urgency })
     }

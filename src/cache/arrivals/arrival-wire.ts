@@ -33,13 +33,16 @@ export type FromStager =
 /** The stager sends it first; raise it with every change of the messages. */
 export const ARRIVALS_VERSION = 4
 
+/** Maximum number of objects and ranges in one `order`: the stager answers others between two of them. */
+export const MAX_ORDER_KEYS = 500
+
 /** The socket in a staging's folder. Through the held folder, its path fits into a socket address (107 bytes). */
 export const SOCKET_NAME = 'arrivals.sock'
 
 /** Parses a reader's message; throws for anything else. */
 export function parseFromReader(raw: unknown): FromReader {
   const { order, want, urgency, name, status } = raw as Readonly<Record<string, unknown>>
-  if (Array.isArray(order) && order.every(isAsked)) return { order }
+  if (Array.isArray(order) && order.length <= MAX_ORDER_KEYS && order.every(isAsked)) return { order }
   if (isAsked(want)) return { want, urgency: parseUrgency(urgency) ?? 'wanted' }
   if (typeof name === 'string') return { name }
   if (status === true) return { status }

@@ -97,6 +97,50 @@ test('a range that somebody waits for comes first, and its readers hear of it wh
   )
 })
 
+test('a reader orders and waits for no more than its share, which is free again when it was served or has gone', () => {
+  const need = new OrderOfNeed<string>(9, [], { ordered: 4, waits: 4 })
+  const range = (offset: number) => ({ id: 5, offset, length: 1 })
+  need.addOrder('greedy', [1, 2, 3, 4, 6, 7])
+  assert.deepEqual(takeAll(need), [1, 2, 3, 4])
+  need.addOrder('greedy', [6, 7])
+  need.addOrder('modest', [8, 9, 5])
+  assert.deepEqual(takeAll(need), [8, 6, 9, 7])
+  for (const [offset, outcome] of [
+    [0, 'coming'],
+    [1, 'coming'],
+    [2, 'unnoted'],
+  ] as const)
+    assert.equal(need.want('greedy', range(offset)), outcome)
+  assert.equal(need.want('modest', 6), 'coming')
+  assert.equal(need.want('modest', 7), 'coming')
+  assert.equal(need.want('modest', 7), 'coming', 'it waits for this already')
+  assert.equal(need.want('modest', 8), 'unnoted')
+  need.wrote(5, ({ offset }) => offset === 0)
+  assert.equal(need.want('greedy', range(3)), 'coming')
+  need.arrived(6)
+  assert.equal(need.want('modest', 8), 'coming')
+  need.forget('greedy')
+  assert.equal(need.want('modest', 9), 'coming')
+})
+
+test('an order that goes on for ever keeps only what is to come', () => {
+  const need = new OrderOfNeed<string>(9, [1], { ordered: 100, waits: 1 })
+  const range = (offset: number) => ({ id: 5, offset, length: 1 })
+  for (let offset = 0; offset < 1000; offset++) {
+    need.addOrder('a', [1, range(offset)])
+    if (offset >= 10) assert.deepEqual(need.takeOrdered(), range(offset - 10))
+  }
+  assert.deepEqual([...need.describe()], [{ reader: 'a', ordered: 10, waitsFor: [] }])
+})
+
+test('a reader that waits for thousands of ranges of one object does not stop the stager', () => {
+  const need = new OrderOfNeed<string>(9, [])
+  const startMs = performance.now()
+  for (let offset = 0; offset < 65_536; offset++) need.want('a', { id: 5, offset, length: 1 })
+  assert.ok(performance.now() - startMs < 5000, `${performance.now() - startMs} ms`)
+  assert.equal(need.arrived(5).length, 65_536)
+})
+
 test('a reader that waits for a range is served when the whole object is verified, too', () => {
   const need = new OrderOfNeed<string>(9, [])
   const range = { id: 5, offset: 100, length: 50 }

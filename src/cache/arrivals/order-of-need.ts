@@ -18,7 +18,16 @@ interface Reader {
   /** Needs that this reader announced, in order; `position` is the first not looked at yet. */
   readonly order: Need[]
   position: number
+  /** Number of its entries in the waits for objects and ranges. */
+  waits: number
 }
+
+/**
+ * How many needs all readers together may have ordered, and wait for. Each has an equal share: any user of the machine
+ * may be a reader, and must not fill the memory of the stager.
+ */
+const MAX_NEEDS = { ordered: 2 ** 20, waits: 2 ** 16 }
+type Limits = Readonly<typeof MAX_NEEDS>
 
 /** A range and the reader that waits for it. */
 interface RangeWait<ReaderName> {
@@ -43,10 +52,12 @@ export class OrderOfNeed<ReaderName> {
   readonly #rangeWaits = new Map<number, RangeWait<ReaderName>[]>()
   /** Needs that a reader waits for and that were not handed out yet. */
   readonly #wanted = new Set<Need>()
+  readonly #most: Limits
   #turn = 0
 
   /** `maxId`: largest id of the manifest; `there`: objects that need not be fetched. */
-  constructor(maxId: number, there: Iterable<number>) {
+  constructor(maxId: number, there: Iterable<number>, most: Limits = MAX_NEEDS) {
+    this.#most = most
     this.#states = new Uint8Array(maxId + 1)
     for (const id of there) this.#states[id] = THERE
   }
@@ -70,28 +81,41 @@ export class OrderOfNeed<ReaderName> {
     return this.#readers.size
   }
 
-  /** Appends to a reader's order. */
+  /** Appends to a reader's order what is not there yet. Beyond its share the rest is left out. */
   addOrder(reader: ReaderName, needs: readonly Need[]): void {
     const known = this.#readerOf(reader)
-    if (known.position === known.order.length) known.position = known.order.length = 0
-    for (const need of needs) known.order.push(need)
+    if (known.position * 2 >= known.order.length) {
+      known.order.splice(0, known.position)
+      known.position = 0
+    }
+    const most = this.#shareOf('ordered')
+    for (const need of needs) {
+      if (known.order.length - known.position >= most) return
+      if (!this.isThere(idOf(need))) known.order.push(need)
+    }
   }
 
   /**
    * Notes that a reader waits for something. A `wanted` need is fetched next, an `ordered` one after the reader's
-   * earlier orders, a `listed` one in its turn. Returns `there` if the object is already there and verified.
+   * earlier orders, a `listed` one in its turn. Returns `there` if the object is already there and verified, and
+   * `unnoted` if the reader waits for its share already: the manifest will tell it.
    */
-  want(reader: ReaderName, need: Need, urgency: Urgency = 'wanted'): 'there' | 'coming' {
+  want(reader: ReaderName, need: Need, urgency: Urgency = 'wanted'): 'there' | 'coming' | 'unnoted' {
     const id = idOf(need)
     if (this.isThere(id)) return 'there'
-    this.#readerOf(reader)
+    const known = this.#readerOf(reader)
+    const waiting = typeof need === 'number' ? this.#waiting.get(id) : undefined
+    const isNew = waiting?.has(reader) !== true
+    if (isNew && known.waits >= this.#shareOf('waits')) return 'unnoted'
+    if (isNew) known.waits += 1
     if (urgency === 'ordered') this.addOrder(reader, [need])
     if (typeof need !== 'number') {
-      this.#rangeWaits.set(id, [...(this.#rangeWaits.get(id) ?? []), { reader, need }])
+      const waits = this.#rangeWaits.get(id)
+      if (waits) waits.push({ reader, need })
+      else this.#rangeWaits.set(id, [{ reader, need }])
       if (urgency === 'wanted') this.#wanted.add(need)
       return 'coming'
     }
-    const waiting = this.#waiting.get(id)
     if (waiting) waiting.add(reader)
     else this.#waiting.set(id, new Set([reader]))
     if (urgency === 'wanted' && this.#states[id] === TO_FETCH) this.#wanted.add(id)
@@ -156,6 +180,7 @@ export class OrderOfNeed<ReaderName> {
     this.#wanted.delete(id)
     const waiting = [...(this.#waiting.get(id) ?? [])].map((reader) => ({ reader, need: id }))
     this.#waiting.delete(id)
+    for (const { reader } of waiting) this.#endWait(reader)
     return [...waiting, ...this.#endRangeWaits(id, () => true)]
   }
 
@@ -171,16 +196,28 @@ export class OrderOfNeed<ReaderName> {
     const { over = [], left = [] } = Object.groupBy(this.#rangeWaits.get(id) ?? [], (wait) =>
       isOver(wait) ? 'over' : 'left',
     )
-    for (const { need } of over) this.#wanted.delete(need)
+    for (const { reader, need } of over) {
+      this.#wanted.delete(need)
+      this.#endWait(reader)
+    }
     if (left.length > 0) this.#rangeWaits.set(id, left)
     else this.#rangeWaits.delete(id)
     return over
   }
 
+  #endWait(name: ReaderName): void {
+    const reader = this.#readers.get(name)
+    if (reader) reader.waits -= 1
+  }
+
+  #shareOf(kind: keyof Limits): number {
+    return Math.ceil(this.#most[kind] / this.#readers.size)
+  }
+
   #readerOf(name: ReaderName): Reader {
     let reader = this.#readers.get(name)
     if (reader === undefined) {
-      reader = { order: [], position: 0 }
+      reader = { order: [], position: 0, waits: 0 }
       this.#readers.set(name, reader)
     }
     return reader

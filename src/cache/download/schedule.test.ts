@@ -244,3 +244,27 @@ test('a schedule hands out every byte once, and first what readers wait for, wha
   )
   fc.assert(property, { numRuns: 300 })
 })
+
+test('a hundred thousand ranges of one object are handed out in their order, and soon', () => {
+  const count = 100_000
+  const entry = entryOf(1, { sizeBytes: 2 * count, partBytes: 2 * count })
+  const need = new OrderOfNeed<string>(1, [])
+  need.addOrder(
+    'feed',
+    Array.from({ length: count }, (_, at) => ({ id: 1, offset: 2 * (count - 1 - at), length: 1 })),
+  )
+  const schedule = new Schedule({
+    ...{ missing: [], entryOf: () => entry, need, isAwaited: () => false },
+    ...{ mayTakeParts: () => true, nowMs: () => 0 },
+  })
+  const next = () => schedule.next({ wanted: ALL, ordered: ALL, listed: ALL })?.work
+  const startMs = performance.now()
+  assert.equal(next()?.kind, 'open')
+  assert.equal(next(), undefined)
+  schedule.opened(openParts(entry))
+  for (let at = count - 1; at >= 0; at--) {
+    const work = next()
+    assert.equal(work?.kind === 'portion' && work.portion.offset, 2 * at)
+  }
+  assert.ok(performance.now() - startMs < 10_000, `${performance.now() - startMs} ms`)
+})

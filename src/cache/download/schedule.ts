@@ -62,6 +62,7 @@ export class Schedule {
   readonly #missing: Iterator<ManifestEntry>
   readonly #lanes: TaskLanes<QueuedTask>
   readonly #parts = new PartQueue()
+  /** The next one is the last of each: a reader may order a hundred thousand ranges of one object. */
   readonly #ranges: Record<RangeQueue, RangeNeed[]> = { wanted: [], ordered: [] }
   /** Ranges of objects that are being opened. */
   readonly #waiting = new Map<number, { readonly queue: RangeQueue; readonly need: RangeNeed }[]>()
@@ -110,7 +111,7 @@ export class Schedule {
   opened(parted: PartedObject): void {
     const { id } = parted.entry
     this.#opened.set(id, parted)
-    for (const { queue, need } of this.#waiting.get(id)?.toReversed() ?? []) this.#ranges[queue].unshift(need)
+    for (const { queue, need } of this.#waiting.get(id)?.toReversed() ?? []) this.#ranges[queue].push(need)
     this.#waiting.delete(id)
   }
 
@@ -175,7 +176,7 @@ export class Schedule {
   #takeFrom(queue: RangeQueue, takeNeed: () => Need | undefined): QueuedTask | undefined {
     for (let next = takeNeed(); next !== undefined; next = takeNeed()) {
       if (typeof next === 'number') return this.#taskOf(this.#options.entryOf(next))
-      this.#ranges[queue].push(next)
+      this.#ranges[queue].unshift(next)
       const task = this.#nextRange(queue)
       if (task) return task
     }
@@ -185,11 +186,11 @@ export class Schedule {
   /** The next bytes of queued ranges; undefined if no range is queued, or their parts are not known yet. */
   #nextRange(queue: RangeQueue): QueuedTask | undefined {
     const ranges = this.#ranges[queue]
-    for (let next = ranges[0]; next; next = ranges[0]) {
+    for (let next = ranges.at(-1); next; next = ranges.at(-1)) {
       const parted = this.#opened.get(next.id)
       const portion = parted && (queue === 'wanted' ? parted.takeWanted(next) : parted.take(next))
       if (portion) return this.#taskOfPart({ parted, portion })
-      ranges.shift()
+      ranges.pop()
       const task = parted ? undefined : this.#taskOfOpening(queue, next)
       if (task) return task
     }
@@ -201,7 +202,8 @@ export class Schedule {
     const { id } = need
     if (this.#whole.has(id) || this.#options.need.isThere(id)) return undefined
     const waiting = this.#waiting.get(id)
-    this.#waiting.set(id, [...(waiting ?? []), { queue, need }])
+    if (waiting) waiting.push({ queue, need })
+    else this.#waiting.set(id, [{ queue, need }])
     if (waiting || this.#opened.has(id)) return undefined
     this.#parted.add(id)
     const entry = this.#options.entryOf(id)
