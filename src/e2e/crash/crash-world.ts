@@ -32,6 +32,14 @@ const SOURCES = {
 export type SourceName = keyof typeof SOURCES
 export const SOURCE_NAMES = Object.keys(SOURCES) as readonly SourceName[]
 
+/** Requests for the objects that `countBeforeLate` leaves out. */
+export const LATE = '^GET [^? ]*/deep/er/'
+
+/** Number of objects of a source that lie in no folder of it; all, if it has no others. */
+export function countBeforeLate(name: SourceName): number {
+  return Math.ceil(SOURCES[name].objects / 3)
+}
+
 export type NodeName = 'node-a' | 'node-b'
 export const NODE_NAMES: readonly NodeName[] = ['node-a', 'node-b']
 

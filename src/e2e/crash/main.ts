@@ -12,6 +12,8 @@ import { seededRandom } from './seeded-random.js'
 const ROUNDS_PER_WORLD = 10
 /** From so many rounds on, every step of every operation must have been died at. */
 const ROUNDS_FOR_ALL_STEPS = 500
+/** From so many killed services on, one must have had objects. */
+const SERVICES_FOR_OBJECTS = 20
 
 const { values } = parseArgs({
   options: {
@@ -38,6 +40,7 @@ let counted = 0
 let idle = 0
 let failures = 0
 let services = 0
+let arrived = 0
 const arriving = { objects: 0, ranges: 0 }
 let nextSeed = firstSeed
 const isDone = () => counted >= wanted || failures >= 5
@@ -67,7 +70,8 @@ async function runWorld(seed: number): Promise<void> {
 
 /** Counts a round and says what it did. Returns false if it has broken something. */
 async function runOne(seed: number, number: number, run: () => Promise<Round>): Promise<boolean> {
-  const { story, inFlight, arrivingReads: reads, broken } = await run()
+  const { story, inFlight, arrivingReads: reads, arrived: kept = 0, broken } = await run()
+  arrived += kept
   arriving.objects += reads.objects
   arriving.ranges += reads.ranges
   if (inFlight && story.includes('at the door')) services += 1
@@ -94,6 +98,9 @@ process.stdout.write(`died at, operation by operation:\n${coverage.format()}`)
 const missing = wanted >= ROUNDS_FOR_ALL_STEPS && !values.door ? coverage.missing() : []
 for (const step of missing) process.stdout.write(`never died at ${step}\n`)
 process.stdout.write(
-  `${counted} rounds, ${idle} more with nothing in flight, ${arriving.objects} reads of arriving objects and ${arriving.ranges} of ranges, ${services} services killed, ${failures} failures, ${seconds} s\n`,
+  `${counted} rounds, ${idle} more with nothing in flight, ${arriving.objects} reads of arriving objects and ${arriving.ranges} of ranges, ${services} services killed with ${arrived} objects, ${failures} failures, ${seconds} s\n`,
 )
-process.exitCode = failures > 0 || counted < wanted || missing.length > 0 ? 1 : 0
+const isVain = services >= SERVICES_FOR_OBJECTS && arrived === 0
+if (isVain)
+  process.stdout.write('no service was killed when it had objects: nothing could be fetched twice\n')
+process.exitCode = failures > 0 || counted < wanted || missing.length > 0 || isVain ? 1 : 0

@@ -6,7 +6,14 @@ import Database from 'better-sqlite3'
 import type { Running } from '../../testing/dsc-processes.js'
 import { findBroken } from './check-invariants.js'
 import { TARGETS } from './crash-steps.js'
-import { type CrashWorld, NODE_NAMES, type NodeName } from './crash-world.js'
+import {
+  type CrashWorld,
+  countBeforeLate,
+  LATE,
+  NODE_NAMES,
+  type NodeName,
+  type SourceName,
+} from './crash-world.js'
 import { isCrash } from './is-crash.js'
 import { chooseOperation } from './operations.js'
 import { choosePoint, type Round, settle } from './run-round.js'
@@ -16,6 +23,8 @@ const PREPARES = TARGETS.filter(({ kind }) => kind === 'prepare')
 const START_MS = 30_000
 /** How long a client may take once there is a service again: it waits for one for a minute at most. */
 const CLIENT_MS = 90_000
+/** The late objects of a source begin once its others are in the manifest, which takes up to 200 ms. */
+const LATE_MS = 1000
 
 /**
  * Has the service of a node die at a step of what somebody prepares at its door, and starts it again. The client goes
@@ -28,8 +37,12 @@ export async function runDoorRound(
 ): Promise<Round> {
   const wanted = PREPARES[turn % PREPARES.length]!
   const node = random.pick(NODE_NAMES)
-  const point = choosePoint(random, wanted.step)
   const operation = await chooseOperation(crash, { random, number: number * 10, node, wanted })
+  const isAmidst = wanted.step === 'file begun'
+  const point = isAmidst
+    ? { ...choosePoint(random, wanted.step), times: countBeforeLate(operation.words[1] as SourceName) + 1 }
+    : choosePoint(random, wanted.step)
+  crash.proxy.setRules(isAmidst ? [{ match: LATE, fault: { kind: 'delay', delayMs: LATE_MS } }] : [])
   const broken: string[] = []
   crash.takeTrace()
   const first = await openService(crash, node, point)
@@ -40,6 +53,7 @@ export async function runDoorRound(
   ])
   const arrived = died ? listArrived(crash, node) : []
   crash.proxy.forget()
+  crash.proxy.setRules([])
   const second = died ? await openService(crash, node) : first
   const limit = setTimeout(() => client.process.kill('SIGKILL'), CLIENT_MS)
   const { code, signal, stderr } = await client.finished
@@ -63,7 +77,7 @@ export async function runDoorRound(
     broken.push(`the service ended with ${ended.code ?? ended.signal}: ${ended.stderr}`)
   broken.push(...(await findBroken(crash, false)).map((problem) => `right after: ${problem}`))
   broken.push(...(await settle(crash, random)))
-  return { story, inFlight: died, arrivingReads: { objects: 0, ranges: 0 }, broken }
+  return { story, inFlight: died, arrivingReads: { objects: 0, ranges: 0 }, arrived: arrived.length, broken }
 }
 
 /** Starts the service of a node and waits until it answers at its door. */

@@ -16,6 +16,8 @@ export interface Round {
   readonly inFlight: boolean
   /** Objects that were read while their copy was staged. */
   readonly arrivingReads: Pick<ArrivingReads, 'objects' | 'ranges'>
+  /** Number of objects that a killed service had, and must not fetch again. */
+  readonly arrived?: number
   readonly broken: readonly string[]
 }
 
