@@ -9,6 +9,7 @@ import { readJsonLines } from '../../frames/lines.js'
 import { askOnce } from '../../http/ask-once.js'
 import { pause } from '../../platform/poll.js'
 import type { HandedAccess } from '../../sources/own-access.js'
+import { findOtherMaker } from './door-place.js'
 import { findDoorFault } from './door-socket.js'
 import { type DoorGreeting, type DoorLine, pathOfOperation } from './door-wire.js'
 
@@ -64,7 +65,10 @@ export class DoorClient {
     return (await this.#askPatiently(operation, input, {})).items as Item[]
   }
 
-  /** Every operation may be repeated: the same user and task get the same lease. */
+  /**
+   * Every operation may be repeated: the same user and task get the same lease. Credentials are sent only where nobody
+   * but the owner of the service can listen, which is judged anew each time.
+   */
   async #askPatiently(operation: string, input: object, options: AskOptions): Promise<Answered> {
     const { onAway, patienceMs = PATIENCE_MS } = this.#tell
     const signal = options.signal ?? this.#tell.signal
@@ -73,7 +77,8 @@ export class DoorClient {
       awaySinceMs = undefined
     }
     for (;;) {
-      const fault = findDoorFault(this.path)
+      const hasKeys = 'own' in input && input.own !== undefined
+      const fault = findDoorFault(this.path) ?? (hasKeys ? findOtherMaker(this.path) : undefined)
       if (fault !== undefined)
         throw new DscError('SERVICE_UNREACHABLE', `the door of the service cannot be trusted: ${fault}`, {
           hint: 'ask the owner of the service to give the socket a folder of its own',
