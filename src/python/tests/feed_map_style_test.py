@@ -107,3 +107,27 @@ def test_an_epoch_that_no_batch_can_name_is_refused_by_name(dataset):
     with pytest.raises(dsc.FeedError, match="epoch must be below 4294967296, not 4294967296") as caught:
         next(iter(feed))
     assert caught.value.code == "FEED_PROTOCOL"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"order": "sequential"}, {"last": "uneven"}, {"batch_size": 2 * BATCH}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_state_of_another_sequence_is_refused_by_what_differs(dataset, change):
+    state = dsc.FeedBatchSampler(make_feed(dataset, transform=None)).state_dict()
+    other = dsc.FeedBatchSampler(make_feed(dataset, **{"transform": None, **change}))
+    name = {"batch_size": "B"}.get(next(iter(change)), next(iter(change)))
+    with pytest.raises(dsc.FeedError, match=f"the state has {name} ") as refused:
+        other.load_state_dict(state)
+    assert refused.value.code == "FEED_STATE_MISMATCH"
+
+
+def test_a_state_of_another_seed_is_taken_where_that_is_meant_and_one_without_a_seed_as_ever(dataset):
+    state = dsc.FeedBatchSampler(make_feed(dataset, transform=None)).state_dict()
+    other = dsc.FeedBatchSampler(make_feed(dataset, transform=None, seed=1))
+    other.load_state_dict({**state, "step": 3}, override=True)
+    assert other.state_dict()["step"] == 3
+    old = {name: state[name] for name in ("v", "epoch", "B", "fingerprint", "listing")}
+    other.load_state_dict({**old, "step": 4})
+    assert other.state_dict()["step"] == 4

@@ -11,7 +11,7 @@ from .batch import Sample
 from .client import FeedClient
 from .dataset import FeedDataset
 from .errors import FeedError, FeedGone
-from .state import choose_identity
+from .state import FIXED, require_same_sequence
 from .torch_data import Dataset, Sampler, get_worker_info
 
 
@@ -116,26 +116,34 @@ class FeedBatchSampler(Sampler[list[int]]):
             raise
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the next batch begins."""
+        """Where the next batch begins, and of which sequence."""
+        info = self.feed.info
         return {
             "v": 1,
             "epoch": self._epoch,
             "step": self._step,
-            "B": self.feed.info["globalBatch"],
-            "fingerprint": self.feed.info["fingerprint"],
-            "listing": self.feed.info.get("listing"),
+            "B": info["globalBatch"],
+            "fingerprint": info["fingerprint"],
+            "listing": info.get("listing"),
+            **{name: info.get(name) for name in FIXED},
+            "last": self.feed.reading.last,
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes to where `state` was taken; refuses a state of other data."""
-        info = self.feed.info
-        samples = choose_identity(state, info)
-        for name, found, current in (
-            (samples, state.get(samples), info.get(samples)),
-            ("B", state["B"], info["globalBatch"]),
-        ):
-            if found != current:
-                raise FeedError("FEED_STATE_MISMATCH", f"the state has {name} {found!r}, this feed has {current!r}")
+    def load_state_dict(self, state: dict[str, Any], override: bool = False) -> None:
+        """Goes to where `state` was taken.
+
+        Args:
+            state: of `state_dict()`.
+            override: takes a state of other data, another order or seed, too.
+
+        Raises:
+            FeedError: the state does not fit; the message says what differs.
+        """
+        if not override:
+            require_same_sequence(self.feed, state, [name for name in FIXED if name in state])
+        batch = self.feed.info["globalBatch"]
+        if state["B"] != batch:
+            raise FeedError("FEED_STATE_MISMATCH", f"the state has B {state['B']!r}, this feed has {batch!r}")
         self._epoch, self._step = state["epoch"], state["step"]
         self._wanted_epoch = None
         self._is_resuming = True

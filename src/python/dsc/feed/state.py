@@ -10,7 +10,8 @@ from .errors import FeedError
 if TYPE_CHECKING:
     from .options import ReadOptions, ServeOptions
 
-_FIXED = ("n", "order", "seed", "last", "mix")
+FIXED = ("n", "order", "seed", "last", "mix")
+"""What a sequence of samples depends on, beside the samples themselves."""
 
 
 class ReadDataset(Protocol):
@@ -30,6 +31,22 @@ class ReadDataset(Protocol):
 def choose_identity(state: Mapping[str, Any], info: Mapping[str, Any]) -> str:
     """By what samples are told apart: their fingerprint, or their listing where one was taken while they arrived."""
     return "fingerprint" if state["fingerprint"] and info["fingerprint"] else "listing"
+
+
+def require_same_sequence(dataset: ReadDataset, state: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Checks that a state is of these samples, and that it agrees in `names`, of `FIXED`.
+
+    Raises:
+        FeedError: it does not; the message says what differs.
+    """
+    current = {**dataset.info, "last": dataset.reading.last}
+    for name in (choose_identity(state, current), *names):
+        if state.get(name) != current.get(name):
+            raise FeedError(
+                "FEED_STATE_MISMATCH",
+                f"the state has {name} {state.get(name)!r}, this feed has {current.get(name)!r}",
+                "load_state_dict(state, override=True) if that is meant",
+            )
 
 
 def make_state(dataset: ReadDataset, epoch: int, step: int, skipped: Iterable[list[int]]) -> dict[str, Any]:
@@ -80,14 +97,8 @@ def find_place(dataset: ReadDataset, state: dict[str, Any], *, override: bool = 
     """
     dataset.expect_epoch(int(state.get("epoch") or 0))
     info = dataset.info
-    current = {**info, "last": dataset.reading.last}
-    for name in (choose_identity(state, info), *_FIXED):
-        if not override and state.get(name) != current.get(name):
-            raise FeedError(
-                "FEED_STATE_MISMATCH",
-                f"the state has {name} {state.get(name)!r}, this feed has {current.get(name)!r}",
-                "load_state_dict(state, override=True) if that is meant",
-            )
+    if not override:
+        require_same_sequence(dataset, state, FIXED)
     batch, position = info["globalBatch"], state["position"]
     if position % batch != 0:
         raise FeedError(
