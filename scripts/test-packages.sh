@@ -9,13 +9,14 @@ export PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
 packages="$PWD/dist-packages"
 npm run --silent build
 rm -rf "$packages"
-node scripts/package/package.mjs --output "$packages"
+work="$(mktemp -d)"
+trap '{ umount "$work/root/proc" 2>/dev/null || true; }; chmod -R u+w "$work"; rm -rf --one-file-system "$work"' EXIT
+node -e 'import("./dist/testing/signed-release.js").then(({ makeKeyPair }) => makeKeyPair(process.argv[1]))' "$work/key"
+node scripts/package/package.mjs --output "$packages" --sign "$work/key"
 version="$(node -p 'require("./package.json").version')"
 architecture="$(node -p process.arch)"
 program="$packages/dsc-linux-$architecture"
 
-work="$(mktemp -d)"
-trap '{ umount "$work/root/proc" 2>/dev/null || true; }; chmod -R u+w "$work"; rm -rf --one-file-system "$work"' EXIT
 say() { printf '== %s\n' "$*"; }
 
 say "checksums, what is inside, and its licences"
@@ -48,9 +49,17 @@ else
 fi
 
 say "the executable, made once more elsewhere, has the same bytes"
-node scripts/package/package.mjs executable --output "$work/again/below" >/dev/null
+node scripts/package/package.mjs executable --output "$work/again/below" --sign "$work/key" >/dev/null
 cmp "$program" "$work/again/below/dsc-linux-$architecture"
 rm -r "$work/again"
+
+say "the executable replaces itself by a signed one"
+install -m 751 "$program" "$work/own" && printf x >>"$work/own"
+"$work/own" self update "$packages" >"$work/updated"
+grep -q "^replaced $work/own" "$work/updated"
+cmp "$program" "$work/own" && [ "$(stat -c %a "$work/own")" = 751 ]
+# refused <what helps> <dsc…>: leaves what others installed to them
+refused() { local hint="$1"; shift; if "$@" self update / >/dev/null 2>"$work/refused"; then exit 1; fi; grep -q "$hint" "$work/refused"; }
 
 compressed="$(xz -T0 -3 -c "$program" | wc -c)"
 say "compressed, the executable has $compressed bytes"
@@ -110,6 +119,7 @@ if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null; then
   grep -q 'sudo dsc setup' "$work/installed"
   mount -t proc proc "$root/proc" # by it the program knows where it is installed
   inside sh /tour.sh
+  refused 'sudo apt install' inside dsc
   umount "$root/proc"
   inside test -e /usr/lib/systemd/system/dsc-agent.service -a -e /usr/share/man/man1/dsc-prepare.1.gz
   [ ! -e "$root/root/.cache/dsc-program" ] # it is there already, for every user
@@ -161,6 +171,7 @@ python3 -m venv "$work/venv"
 alone() { env -i PATH=/usr/bin:/bin HOME="$work/home" "$@"; }
 alone "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$packages"/dsc_data-*manylinux*.whl
 [ "$(alone "$work/venv/bin/dsc" --version)" = "$version" ]
+refused "$work/venv/bin/python -m pip install" alone "$work/venv/bin/dsc"
 alone "$work/venv/bin/python" -c '
 import subprocess, sys
 import dsc
@@ -192,6 +203,7 @@ fi
 say "the npm tarball without network"
 npm install --silent --offline --cache "$work/no-cache" --prefix "$work/npm" "$packages/dsc-$version.tgz"
 [ "$("$work/npm/node_modules/.bin/dsc" --version)" = "$version" ]
+refused 'npm install --global' "$work/npm/node_modules/.bin/dsc"
 
 if [[ " $* " = *" --arm64 "* ]]; then
   say "all of it for arm64"

@@ -47,6 +47,8 @@ export const ADVICE = {
   SOURCE_TRUNCATED: 'Look for a proxy between this node and the source.',
   SOURCE_CHANGED: 'Run `dsc prepare <name> --refresh`. Somebody may still be uploading.',
   CHECKSUM_MISMATCH: 'Upload the named object again, or look for what changes bytes on the way.',
+  SIGNATURE_INVALID: 'Ask the publisher for files and key. Until then, use nothing from there.',
+  UPDATE_REFUSED: 'Run the command in the hint.',
   KEY_UNSAFE: '`exclude:` the key: it [cannot be a path](../guides/sources.md#keys-that-cannot-be-paths).',
   AGENT_UNREACHABLE:
     'Start the agent, or check the firewall and `agent.advertise`. `dsc doctor` asks every agent.',

@@ -13,7 +13,7 @@ const DIST = join(ROOT, 'dist')
 const THREAD = /new URL\(\s*'(\.{1,2}\/[^']+)',\s*import\.meta\.url,?\s*\)/g
 
 /** Fills `folder` with the program for `target` (linux-x64, linux-arm64). */
-export async function bundleProgram(folder, target) {
+export async function bundleProgram(folder, target, updateKey) {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(join(folder, 'dist'), { recursive: true })
   const threads = findThreads()
@@ -52,7 +52,10 @@ export async function bundleProgram(folder, target) {
   addKernelCalls(folder, target)
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), gatherLicences())
   const { name, version, type, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ name, version, type, engines })}\n`)
+  writeFileSync(
+    join(folder, 'package.json'),
+    `${JSON.stringify({ name, version, type, engines, updateKey })}\n`,
+  )
 }
 
 function copy(path, folder) {

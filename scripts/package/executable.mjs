@@ -23,12 +23,12 @@ const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2' // the mark that N
 const FIRST =
   /^(bin\/|package\.json|dist\/(main\.js|warm-[a-z]+\.cjs)|node_modules\/better-sqlite3\/(lib|prebuilds)\/)/
 
-/** Makes the executable for `target` below `output` and gives its path. */
-export async function makeExecutable(target, output) {
+/** Makes the executable for `target` below `output` and gives its path. `updateKey` is what `dsc self update` believes. */
+export async function makeExecutable(target, output, updateKey) {
   const work = join(output, '.work', target)
   mkdirSync(work, { recursive: true })
   const program = join(work, 'program')
-  await bundleProgram(program, target)
+  await bundleProgram(program, target, updateKey)
   const launcher = join(work, 'launcher.cjs')
   await build({
     entryPoints: [join(ROOT, 'dist/executable/launcher.js')],
@@ -73,14 +73,25 @@ export async function makeExecutable(target, output) {
   )
   execFileSync(process.execPath, ['--experimental-sea-config', config], {
     cwd: work,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', 'pipe'], // a failure shows what it said
   })
   const made = join(output, `dsc-${target}`)
   copyFileSync(await findNode(target, work), `${made}.new`)
-  await inject(`${made}.new`, 'NODE_SEA_BLOB', readFileSync(blob), { sentinelFuse: FUSE })
+  await injectProgram(`${made}.new`, readFileSync(blob))
   chmodSync(`${made}.new`, 0o755)
   renameSync(`${made}.new`, made)
   return made
+}
+
+/** Puts the program into Node's binary. What postject warns of, names of sections that `strip` took, does not matter. */
+async function injectProgram(path, blob) {
+  const { warn } = console
+  console.warn = (line) => /^warning: Can't find string offset/.test(line) || warn(line)
+  try {
+    await inject(path, 'NODE_SEA_BLOB', blob, { sentinelFuse: FUSE })
+  } finally {
+    console.warn = warn
+  }
 }
 
 /** Node's binary for `target`, of the version that runs this, without its symbols. */

@@ -1,7 +1,7 @@
 // Says what is inside of the packages: an SBOM of the production dependencies and Node, their licences in one file, and
 // digests of all that was made.
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -90,8 +90,9 @@ function findNodeLicence() {
   return path
 }
 
-/** Writes SHA256SUMS, as `sha256sum --check` reads it. */
+/** Writes SHA256SUMS, as `sha256sum --check` reads it. A signature of other sums goes. */
 export function writeChecksums(output) {
+  rmSync(join(output, 'SHA256SUMS.minisig'), { force: true })
   const files = readdirSync(output, { withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name !== 'SHA256SUMS')
     .map(({ name }) => name)

@@ -21,7 +21,15 @@ export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   completion: ['--list'],
   config: ['--schema'],
   'dataset add': ['--path-style'],
-  'exchange bench': ['--levels', '--mode', '--repeats', '--rendezvous', '--rank', '--listen-host'],
+  'exchange bench': [
+    '--levels',
+    '--mode',
+    '--repeats',
+    '--rendezvous',
+    '--rank',
+    '--listen-host',
+    '--token-file',
+  ],
   'exchange plan': ['--backward-ms', '--alpha-us', '--gigabits', '--optimum'],
   'exchange serve': ['--suspect-after', '--lost-after'],
   'feed bench': [...FEED, '--epochs'],
@@ -41,6 +49,7 @@ export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   prepare: ['--all', '--prolog', '--remote'],
   release: ['--any-node'],
   self: ['--schemas'],
+  'self update': ['--allow-downgrade', '--dry-run', '--executable'],
 }
 
 /** Leaves the quiet options of a command, and of those in it, out of their help; a line there says how to list them. */

@@ -194,7 +194,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'self',
-    summary: 'show version and install location',
+    summary: 'show version and install location, or update',
     load: async () => (await import('./commands/self.js')).selfCommand,
   },
   {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Command } from 'commander'
 import { ANSWER_LINES, ANSWERS } from '../cli/answers/answer-schemas.js'
@@ -6,6 +8,7 @@ import { CACHE_ANSWERS } from '../cli/answers/cache-answers.js'
 import type { CliContext } from '../cli/context.js'
 import { loadProgram } from '../cli/program.js'
 import { OutputChecker } from '../testing/check-outputs.js'
+import { makeKeyPair, makeRelease, OWN_NAME, pretendDsc } from '../testing/signed-release.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
 type Output = keyof typeof CACHE_ANSWERS
@@ -70,6 +73,12 @@ test('what commands print with --json is what the schema says, and all of it is 
   await world.configure({ datasets: { flowers: { source: `file://${world.directory}/flowers/` } } })
   const outputs = new OutputChecker(CACHE_ANSWERS)
   for (const [name, words] of COMMANDS) await outputs.run(world, name, words)
+  const key = makeKeyPair(join(world.directory, 'key'))
+  const [release, executable] = [join(world.directory, 'release'), join(world.directory, 'dsc')]
+  await makeRelease(release, { key, executable: pretendDsc('0.2.0') })
+  await cp(join(release, OWN_NAME), executable)
+  const update = ['self', 'update', release, '--key', key.publicKey, '--executable', executable]
+  await outputs.run(world, 'self update', update)
   const { lease } = (await outputs.run(world, 'prepare', ['prepare', 'flowers', '--task', 'v'])) as {
     lease: { leaseId: string }
   }

@@ -29,6 +29,8 @@ export const FAILURES = {
   SOURCE_UNREACHABLE: retryable('tryLater', 502, 'the source does not answer'),
   SOURCE_CHANGED: retryable('tryLater', 409, 'an object changed during the download'),
   SOURCE_EMPTY: permanent('notFound', 404, 'the source has no objects'),
+  SIGNATURE_INVALID: permanent('refused', 422, 'a release is not signed by the key'),
+  UPDATE_REFUSED: permanent('conflict', 409, 'the executable cannot be replaced'),
   KEY_UNSAFE: permanent('refused', 422, 'a key cannot be a path'),
   UNDO_IMPOSSIBLE: permanent('conflict', 409, 'it cannot be taken back'),
   COPY_IN_USE: permanent('conflict', 409, 'the copy is leased or locked'),

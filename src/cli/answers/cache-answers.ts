@@ -218,6 +218,12 @@ const selfAnswer = answer({
   recordSchema: count,
   platform: z.string(),
 })
+const selfUpdateAnswer = answer({
+  executable: z.string(),
+  oldVersion: z.string().nullable(),
+  newVersion: z.string().nullable(),
+  state: z.enum(['replaced', 'current', 'would replace']),
+})
 
 /** The answers of commands about datasets and this node's cache, by the command's words. */
 export const CACHE_ANSWERS = {
@@ -255,6 +261,7 @@ export const CACHE_ANSWERS = {
   bench: benchAnswer,
   self: selfAnswer,
   'self --schemas': schemaAnswer,
+  'self update': selfUpdateAnswer,
   status: statusAnswer,
   leases: leasesAnswer,
   history: historyAnswer,
@@ -288,3 +295,4 @@ export type DoctorAnswer = z.infer<typeof doctorAnswer>
 export type ExitCodesAnswer = z.infer<typeof exitCodesAnswer>
 export type BenchAnswer = z.infer<typeof benchAnswer>
 export type SelfAnswer = z.infer<typeof selfAnswer>
+export type SelfUpdateAnswer = z.infer<typeof selfUpdateAnswer>

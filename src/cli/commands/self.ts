@@ -1,18 +1,18 @@
-import { realpathSync } from 'node:fs'
-import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { Command } from 'commander'
-import { findOwnCommand } from '../../platform/own-command.js'
+import { findOwnCommand, findProgramFolder } from '../../platform/own-command.js'
 import { RECORD_SCHEMA_VERSION } from '../../records/database/schema.js'
 import type { SchemaAnswer, SelfAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
+import { selfUpdateCommand } from './self-update.js'
 
 /** `dsc self`: facts about this program, for bug reports and for scripts that check before they go on. */
 export function selfCommand(context: CliContext): Command {
   return new Command('self')
-    .description('show version and install location')
+    .description('show version and install location, or update')
     .option('--schemas', 'print the JSON Schema of all --json output')
+    .addCommand(selfUpdateCommand(context))
     .addHelpText(
       'after',
       '\nExamples:\n  dsc self\n  dsc self --json | jq .recordSchema\n  dsc self --schemas > dsc-output.schema.json\n  dsc --version --json               the same',
@@ -48,7 +48,7 @@ function describeSelf(version: string): SelfAnswer {
     dsc: 1,
     version,
     program: findOwnCommand().join(' '),
-    folder: dirname(dirname(realpathSync(process.argv[1]!))), // the folder above bin/dsc.js, unpacked or installed
+    folder: findProgramFolder(),
     nodejs: process.versions.node,
     sqlite,
     recordSchema: RECORD_SCHEMA_VERSION,
