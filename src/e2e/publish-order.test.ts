@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { DSC } from '../testing/dsc-processes.js'
-import { needs, needsThat } from '../testing/needs.js'
+import { needsStrace } from '../testing/needs.js'
 import { makeWorld, type World, writeTree } from '../testing/world.js'
 
 const CALLS =
   'openat,fsync,fdatasync,syncfs,rename,renameat,renameat2,write,pwrite64,writev,pwritev,unlink,unlinkat,rmdir,ftruncate'
 const run = promisify(execFile)
-const needsStrace =
-  needs('strace', 'strace') ||
-  needsThat(() => spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0, 'leave to trace processes')
-
 /** One system call; a call that others interleave with has begun at one line of the trace and ended at a later one. */
 interface Call {
   readonly name: string
@@ -74,7 +70,7 @@ for (const { title, files } of [
   { title: 'many files', files: 70 },
 ]) {
   test(`publishing ${title}: contents reach the disk, then the name, then its folders, then the record says ready`, {
-    skip: needsStrace,
+    skip: needsStrace(),
   }, async (context) => {
     const world = await makeLetters(context, files)
     const calls = await trace(world, ['prepare', 'letters', '--task', 'one'])
@@ -119,7 +115,7 @@ for (const { title, files } of [
 }
 
 test('evicting: the record says so first, then the name goes, then the bytes, then the row', {
-  skip: needsStrace,
+  skip: needsStrace(),
 }, async (context) => {
   const world = await makeLetters(context, 3)
   await world.dsc('prepare', 'letters', '--task', 'one')

@@ -27,6 +27,15 @@ export function needsTerminal(): string | false {
   return needsThat(() => spawnSync('script', words, { stdio: 'ignore' }).status === 0, 'script and /dev/pts')
 }
 
+/** Why a test that traces system calls is skipped, or false. */
+export function needsStrace(): string | false {
+  const words = ['-o', '/dev/null', 'true']
+  return (
+    needs('strace', 'strace') ||
+    needsThat(() => spawnSync('strace', words).status === 0, 'leave to trace processes')
+  )
+}
+
 /** Why a test that only root can run is skipped, or false; not being root never counts as a missing program. */
 export const needsRoot: string | false = process.getuid?.() !== 0 && 'needs root'
 
