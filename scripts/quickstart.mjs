@@ -15,12 +15,14 @@ const KEYS = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
 const isKept = process.argv.includes('--keep')
 const isColored = process.stdout.isTTY && process.env.NO_COLOR === undefined
 
+say(
+  'An S3 server starts and gets the UCI handwritten digits: 1,797 PNG files in ten class folders. This takes about 10 seconds.',
+)
 const workspace = mkdtempSync(join(tmpdir(), 'dsc-quickstart-'))
 const { server, endpoint } = await startS3Server()
 let isLeft = false
 if (isKept) for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, end)
 try {
-  say('An S3 server is running and holds the UCI handwritten digits: 1,797 PNG files in ten class folders.')
   await fill(endpoint)
   writeFileSync(
     join(workspace, 'dsc.yaml'),
@@ -64,10 +66,11 @@ cache:
   dsc('release', 'digits', '--task', 'train-2')
   dsc('release', '--all', '--task', 'eval')
   dsc('verify')
-  dsc('evict', 'labels', '--yes')
+  dsc('evict', 'labels', '--yes', '--no-undo') // its files go at once
   dsc('cleanup')
   dsc('status')
   say('That was dsc. Next: dsc init writes a dsc.yaml for this machine; see docs/start/node.md.')
+  if (!isKept) say('Deleting the files of the server and the cache takes a few seconds.')
   if (isKept) leaveForPlaying()
   isLeft = isKept
 } finally {

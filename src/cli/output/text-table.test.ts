@@ -52,6 +52,17 @@ test('a status fits a terminal of 80 cells', async () => {
   assert.match(text, /\nwebdata +0 +gpu-01 \(40%\)/)
 })
 
+test('a job that was refused is not said to wait: it has ended', async () => {
+  const asked = { dataset: 'flowers', node: 'gpu-01', sinceMs: NOW_MS - 5000 }
+  const waits = [
+    { ...asked, kind: 'room', task: 'late', reason: 'no room\n  held: cats' },
+    { ...asked, kind: 'staging', task: 'early', reason: 'gpu-01 stages it' },
+  ] as const
+  const text = await formatExample({ ...exampleStatus(1), takenAtMs: NOW_MS, waits })
+  assert.match(text, /\nWAITS +FOR .*\nearly +flowers +gpu-01 +5s +gpu-01 stages it\n\n/)
+  assert.match(text, /\nREFUSED +WANTED .*\nlate +flowers +gpu-01 +5s +no room\n/)
+})
+
 test('a status of nothing says so', async () => {
   const empty = { ...exampleStatus(0), copies: [], transfers: [], waits: [], nodes: [] }
   assert.equal(await formatExample({ ...empty, takenAtMs: NOW_MS }), 'No copies.\n')

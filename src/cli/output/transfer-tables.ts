@@ -34,17 +34,33 @@ export function formatTransfers(
   return [formatTable(columns, rows, totalWidth), ...read].join('\n')
 }
 
-/** Waiting tasks; for a refusal, its first line, which says how much was needed. */
+/** A process waits for a staging; one that was refused room has ended, and the room may be there by now. */
+const WAIT_TITLES = { staging: ['WAITS', 'FOR', 'SINCE'], room: ['REFUSED', 'WANTED', 'AGO'] } as const
+
+/** Waiting tasks, and those refused lately with the first line of the reason, which says how much was needed. */
 export function formatWaits(
   waits: readonly WaitStatus[],
   nowMs: number,
   totalWidth: number | undefined,
 ): string {
+  return (['staging', 'room'] as const)
+    .map((kind) => [kind, waits.filter((wait) => wait.kind === kind)] as const)
+    .filter(([, some]) => some.length > 0)
+    .map(([kind, some]) => formatKind(WAIT_TITLES[kind], some, nowMs, totalWidth))
+    .join('\n\n')
+}
+
+function formatKind(
+  [who, what, time]: readonly [string, string, string],
+  waits: readonly WaitStatus[],
+  nowMs: number,
+  totalWidth: number | undefined,
+): string {
   const columns = [
-    { title: 'WAITS', minWidth: 12 },
-    { title: 'FOR', minWidth: 10 },
+    { title: who, minWidth: 12 },
+    { title: what, minWidth: 10 },
     { title: 'NODE', minWidth: 7, dropOrder: 1 },
-    { title: 'SINCE', align: 'right' },
+    { title: time, align: 'right' },
     { title: 'BECAUSE', minWidth: 20 },
   ] as const
   const rows = waits.map(({ task, dataset, node, sinceMs, reason }) => [
