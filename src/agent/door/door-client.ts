@@ -67,7 +67,7 @@ export class DoorClient {
 
   /**
    * Every operation may be repeated: the same user and task get the same lease. Credentials are sent only where nobody
-   * but the owner of the service can listen, which is judged anew each time.
+   * but the owner of the service can listen, which is checked each time.
    */
   async #askPatiently(operation: string, input: object, options: AskOptions): Promise<Answered> {
     const { onAway, patienceMs = PATIENCE_MS } = this.#tell
