@@ -59,12 +59,12 @@ export async function readAll(
   return engine.source.counters()
 }
 
-/** A relay in front of `target`; `change` may alter its answers, which arrive `delayMs` late. */
+/** A relay in front of `target`; `change` may alter its answers, which arrive `delayMs` (or what it returns) late. */
 export function relay(
   context: TestContext,
   target: StorageServer,
   change: (chunk: Buffer) => Buffer | undefined,
-  delayMs = 0,
+  delayMs: number | (() => number) = 0,
 ) {
   const sockets = new Set<Socket>()
   const server: Server = createServer((near) => {
@@ -74,7 +74,8 @@ export function relay(
     far.on('error', () => near.destroy()).on('close', () => near.destroy())
     far.on('data', (chunk) => {
       const changed = change(chunk)
-      if (changed && delayMs > 0) setTimeout(() => near.destroyed || near.write(changed), delayMs)
+      const waitMs = typeof delayMs === 'number' ? delayMs : delayMs()
+      if (changed && waitMs > 0) setTimeout(() => near.destroyed || near.write(changed), waitMs).unref()
       else if (changed) near.write(changed)
     })
   })

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { COUNT, makeFolder, readAll, relay, serve } from '../../testing/storage-node.js'
+import { waitFor } from '../../testing/world.js'
 import { openFeedEngine } from '../engine/open-feed-engine.js'
 import { shuffleSamples } from '../plan/order.js'
 import { nodeSupply } from './node-supply.js'
@@ -150,7 +151,9 @@ test('requests to a far node grow to what its answers are measured to cost, and 
 test('a node that was too slow with a missed sample is told to leave it when nothing else was asked for', async (context) => {
   const folder = await makeFolder(context)
   const [good, late] = [await serve(context, folder), await serve(context, folder)]
-  const slow = await relay(context, late, (chunk) => chunk, 150)
+  // It greets at once, and answers after the other node, however busy this machine is.
+  const delayMs = () => (late.counts.requests > 0 ? 5_000 : 0)
+  const slow = await relay(context, late, (chunk) => chunk, delayMs)
   const engine = openFeedEngine(
     await nodeSupply({ nodes: [slow, good], layout: 'full', fallback: undefined, token: undefined }),
     { seed: 9, memoryBytes: 2 ** 20, k: 1, threads: 1, isConformance: true, isCarrying: false },
@@ -163,5 +166,5 @@ test('a node that was too slow with a missed sample is told to leave it when not
   const { hedges, failovers } = engine.source.counters!()
   assert.ok(hedges! > 0)
   assert.equal(failovers, 0)
-  while (late.counts.cancelled === 0) await sleep(2)
+  await waitFor('a cancelled request', () => late.counts.cancelled > 0)
 })
