@@ -34,6 +34,21 @@ const ROWS: readonly {
     own: { endpoint: 'http://s3.lan:9000', isPathStyle: true },
     url: 'http://s3.lan:9000/flowers/',
   },
+  {
+    what: 'a server without a name, which has no hosts',
+    own: { endpoint: 'http://10.1.2.3:9000' },
+    url: 'http://10.1.2.3:9000/flowers/',
+  },
+  {
+    what: 'an address of IPv6',
+    own: { endpoint: 'http://[fd00::1]:9000' },
+    url: 'http://[fd00::1]:9000/flowers/',
+  },
+  {
+    what: 'a server behind a path',
+    own: { endpoint: 'https://lab.example/s3/', isPathStyle: true },
+    url: 'https://lab.example/s3/flowers/',
+  },
   { what: 'a server of hosts', own: { endpoint: 'http://s3.lan:9000' }, url: 'http://flowers.s3.lan:9000/' },
 ]
 for (const { what, own, bucket = 'flowers', region, url } of ROWS)

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
 import type { OwnAccess } from '../own-access.js'
 import { keepCredentials } from './keep-credentials.js'
@@ -27,12 +28,16 @@ export function createOwnTarget(
         `a service reads plain buckets with a user's credentials, not the ${what} ${JSON.stringify(text)}`,
         { hint: 'ask root to declare it in the dsc.yaml of the service (datasets:)' },
       )
-  const { protocol, host } = new URL(endpoint ?? originOfAws(region))
-  // A dot in a bucket's name would be one too many for the server's certificate.
-  const isInPath = endpoint === undefined ? bucket.includes('.') : isPathStyle
+  const { protocol, host, hostname, pathname } = new URL(endpoint ?? originOfAws(region))
+  const folder = pathname.replace(/\/*$/, '/')
+  // A dot in a bucket's name would be one too many for the server's certificate, and an address has no hosts below it.
+  const isInPath =
+    endpoint === undefined
+      ? bucket.includes('.')
+      : isPathStyle || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
   const place = isInPath
-    ? { origin: `${protocol}//${host}`, basePath: `/${bucket}/` }
-    : { origin: `${protocol}//${bucket}.${host}`, basePath: '/' }
+    ? { origin: `${protocol}//${host}`, basePath: `${folder}${bucket}/` }
+    : { origin: `${protocol}//${bucket}.${host}`, basePath: folder }
   return { ...place, region, service: 's3', getCredentials: keepCredentials(async () => getKeys()) }
 }
 
