@@ -26,6 +26,8 @@ export class BlockSet {
   readonly #sizeBytes: number
   readonly #blockBytes: number
   readonly #bits: Uint8Array
+  /** All blocks before this one are known to be there. */
+  #full = 0
 
   /** `bits`: the `bits` of another set for an object of the same size and block size. */
   constructor(sizeBytes: number, blockBytes: number, bits?: Uint8Array) {
@@ -48,11 +50,13 @@ export class BlockSet {
   /** Empties the set. */
   clear(): void {
     this.#bits.fill(0)
+    this.#full = 0
   }
 
   /** Whether the set holds all bytes of the range. */
   has(range: ByteRange): boolean {
-    return this.missing(range).next().done === true
+    const { first, end } = this.#blocksOf(range)
+    return this.#findMissing(first, end) === end
   }
 
   /** Number of bytes of the range that the set holds. */
@@ -66,13 +70,29 @@ export class BlockSet {
   /** The runs of whole blocks that the range touches and the set lacks, in order. */
   *missing(range: ByteRange): Generator<ByteRange, undefined> {
     const { first, end } = this.#blocksOf(range)
-    for (let block = first; block < end; block++) {
-      if (this.#hasBlock(block)) continue
-      const start = block
-      while (block < end && !this.#hasBlock(block)) block++
+    for (let start = this.#findMissing(first, end); start < end; ) {
+      const block = this.#findThere(start, end)
       const offset = start * this.#blockBytes
       yield { offset, length: Math.min(block * this.#blockBytes, this.#sizeBytes) - offset }
+      start = this.#findMissing(block, end)
     }
+  }
+
+  /** The first block from `first` on that the set lacks, or `end`. A reader may ask for all of a terabyte, often. */
+  #findMissing(first: number, end: number): number {
+    let block = Math.max(first, this.#full)
+    while (block < end && this.#hasBlock(block))
+      block += (block & 7) === 0 && this.#bits[block >> 3] === 0xff ? 8 : 1
+    if (first <= this.#full) this.#full = Math.max(this.#full, Math.min(block, end))
+    return Math.min(block, end)
+  }
+
+  /** The first block from `first` on that the set holds, or `end`. */
+  #findThere(first: number, end: number): number {
+    let block = first
+    while (block < end && !this.#hasBlock(block))
+      block += (block & 7) === 0 && this.#bits[block >> 3] === 0 ? 8 : 1
+    return Math.min(block, end)
   }
 
   #hasBlock(block: number): boolean {
