@@ -38,6 +38,20 @@ for (const { files, split, found } of [
   },
   { files: ['train_sft-0.csv', 'train-0.csv'], split: 'train', found: ['train-0.csv'] },
   { files: ['train-0.csv'], split: 'test', found: [] },
+  // A picture's own name does not take it out of its folder (datasets#4895).
+  {
+    files: ['train/cat/val_234.png', 'train/a.png', 'val/cat/train_7.png'],
+    split: 'validation',
+    found: ['val/cat/train_7.png'],
+  },
+  {
+    files: ['train/cat/val_234.png', 'val/cat/train_7.png'],
+    split: 'train',
+    found: ['train/cat/val_234.png'],
+  },
+  { files: ['train/cat/val_234.png', 'validation/0.png'], split: 'val', found: ['validation/0.png'] },
+  { files: ['train/train.csv', 'train/val.csv'], split: 'val', found: ['train/val.csv'] },
+  { files: ['train/own-0.csv', 'test/0.csv'], split: 'own', found: ['train/own-0.csv'] },
 ])
   test(`of ${files.join(', ')}, the split ${split} has ${found.join(', ') || 'none'}`, () => {
     const of = files.map((path) => ({ path }))

@@ -4,11 +4,13 @@ const ALIASES: readonly (readonly string[])[] = [
   ['validation', 'valid', 'val', 'dev'],
   ['test', 'testing', 'eval', 'evaluation'],
 ]
+const USUAL = new Set(ALIASES.flat())
 
 /**
  * The files of a split by their names, as the hub lays datasets out: `train.csv`, `data/train-00000-of-00002.parquet`,
  * `train/0.jsonl`, `my_train_file.csv`. Files or folders named for it come before files that have it as a word of their
- * name, and the split's other names count only where no file has the one asked for.
+ * name, and the split's other names count only where no file has the one asked for. What lies in a folder named for
+ * another of the usual splits is of that one, whatever its own name, unless nothing else is found.
  */
 export function filesOfSplit<File>(
   files: readonly File[],
@@ -19,12 +21,22 @@ export function filesOfSplit<File>(
   const datasets = findDatasetNames(files, pathOf)
   const hasAsWord = (stem: string, name: string) =>
     ` ${wordsOf(stem, datasets).join(' ')} `.includes(` ${name.split(WORD_BREAK).join(' ')} `)
-  for (const names of [[asked], ALIASES.find((each) => each.includes(asked)) ?? []])
-    for (const isOf of [isNamedFor, hasAsWord]) {
-      const found = files.filter((file) => names.some((name) => isOf(stemOf(pathOf(file)), name)))
-      if (found.length > 0) return found
-    }
+  const aliases = ALIASES.find((each) => each.includes(asked)) ?? []
+  const outsideOthers = files.filter((file) => !liesInOther(stemOf(pathOf(file)), aliases))
+  for (const some of [outsideOthers, files])
+    for (const names of [[asked], aliases])
+      for (const isOf of [isNamedFor, hasAsWord]) {
+        const found = some.filter((file) => names.some((name) => isOf(stemOf(pathOf(file)), name)))
+        if (found.length > 0) return found
+      }
   return []
+}
+
+/** Whether a file's folders are named for usual splits, and none for the one with these names. */
+function liesInOther(stem: string, aliases: readonly string[]): boolean {
+  if (aliases.length === 0) return false // a split of the dataset's own
+  const folders = stem.split('/').slice(0, -1)
+  return folders.some((folder) => USUAL.has(folder)) && !folders.some((folder) => aliases.includes(folder))
 }
 
 /** The usual splits that the names of these files tell apart, if they tell at least two. */
