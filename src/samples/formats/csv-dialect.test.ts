@@ -6,7 +6,7 @@ import { makeTestFolder } from '../../testing/sample-folder.js'
 import { nameColumns, parseRecord, sniffDialect } from './csv-dialect.js'
 import { judgeQuotes } from './csv-quotes.js'
 
-const PLAIN = { delimiter: ',', quotes: 'enclose', hasComments: false }
+const PLAIN = { delimiter: ',', quotes: 'enclose', hasComments: false, hasDelimiterLine: false }
 
 for (const { name, head, usual = ',', dialect } of [
   { name: 'the usual delimiter', head: 'a,b\n1,2\n', dialect: {} },
@@ -19,6 +19,12 @@ for (const { name, head, usual = ',', dialect } of [
   { name: 'remarks', head: '# made by us\na,b\n1,2\n', dialect: { hasComments: true } },
   { name: 'a header that begins with a hash', head: '#a,b\n1,2\n', dialect: {} },
   { name: 'delimiters inside of quotes', head: 'a,b\n"x;y;z",2\n"1;2;3",4\n', dialect: {} },
+  {
+    name: 'the line of Excel that names it',
+    head: 'sep=|\r\na;b|c\r\n1;2|3\r\n',
+    dialect: { delimiter: '|', hasDelimiterLine: true },
+  },
+  { name: 'a column called sep=', head: 'sep=,b\n1,2\n', dialect: {} },
   { name: 'nothing', head: '', dialect: {} },
 ])
   test(`the dialect of a file is found: ${name}`, () => {

@@ -12,7 +12,12 @@ export interface CsvDialect {
   readonly quotes: 'enclose' | 'escape' | 'text'
   /** Whether records that begin with `#` are remarks. */
   readonly hasComments: boolean
+  /** Whether the first line is one that names the delimiter. */
+  readonly hasDelimiterLine: boolean
 }
+
+/** `sep=;`, as Excel writes it above the header. */
+export const DELIMITER_LINE = /^sep=([^"\w \r\n])\r?(?:\n|$)/i
 
 const DELIMITERS = [',', ';', '\t', '|'] as const
 /** Records to judge a file by. */
@@ -22,19 +27,22 @@ const COMMENT = '#'
 /**
  * Finds the dialect of a file from its first part, as DuckDB's sniffer does: the delimiter that gives the records the
  * same number of fields, most fields first. `usual` is the delimiter of the file's name: it wins where it fits. `quotes`
- * is what the whole file says.
+ * is what the whole file says. A line that names the delimiter decides, unless the user does.
  */
 export function sniffDialect(head: string, { usual, quotes, told = {} }: SniffOptions): SniffedDialect {
-  const delimiters =
-    told.delimiter === undefined ? [usual, ...DELIMITERS.filter((each) => each !== usual)] : [told.delimiter]
-  const judged = delimiters.map((delimiter) => judge(head, delimiter, quotes))
+  const [line = '', named] = DELIMITER_LINE.exec(head) ?? []
+  const given = told.delimiter ?? named
+  const delimiters = given === undefined ? [usual, ...DELIMITERS.filter((each) => each !== usual)] : [given]
+  const records = head.slice(line.length)
+  const judged = delimiters.map((delimiter) => judge(records, delimiter, quotes))
   const fitting = judged.filter(({ columns, isEven }) => columns > 1 && isEven)
   const chosen =
     fitting.find(({ delimiter }) => delimiter === usual) ??
     fitting.toSorted((a, b) => b.columns - a.columns)[0] ??
     judged[0]!
-  const { delimiter, records, hasComments } = chosen
-  return { delimiter, quotes, hasComments, first: judgeFirstRecord(records) }
+  const { delimiter, hasComments } = chosen
+  const first = judgeFirstRecord(chosen.records)
+  return { delimiter, quotes, hasComments, hasDelimiterLine: named !== undefined, first }
 }
 
 /** A dialect, and what the file shows of its header. */

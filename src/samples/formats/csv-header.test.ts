@@ -72,6 +72,11 @@ for (const { name, files, rows } of [
   { name: 'a missing value', files: { 'a.csv': 'n/a,x\n1,y\n', 'b.csv': '2,z\n3,x\n' }, rows: 4 },
   { name: 'text alone', files: { 'a.csv': '1,x\n2,y\n', 'b.csv': 'n/a,z\n' }, rows: 3 },
   { name: 'another delimiter', files: { 'a.csv': '1;x\n2;y\n', 'b.csv': '1,5;z\n' }, rows: 3 },
+  {
+    name: 'the line of Excel that names the delimiter',
+    files: { 'a.csv': 'sep=;\r\nid;name\r\n1;x,y\r\n2;z\r\n', 'b.csv': 'sep=;\r\nid;name\r\n3;x\r\n' },
+    rows: 3,
+  },
   { name: 'a header alone', files: { 'a.csv': 'id,2019\n', 'b.csv': 'id,2019\n1,x\n2,y\n' }, rows: 2 },
   { name: 'another table', files: { 'a.csv': '1,x\n2,y\n', 'b.csv': 'a,b,c\nd,e,f\n' }, rows: 3 },
   {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { nameColumns, parseRecord } from './csv-dialect.js'
+import { DELIMITER_LINE, nameColumns, parseRecord } from './csv-dialect.js'
 import { CsvFolder, type FileDialect } from './csv-folder.js'
 import type { Format } from './format.js'
 import {
@@ -33,10 +33,14 @@ function makeFormat(options: { title: string; pattern: RegExp; delimiter: string
 
 const COMMENT = 0x23
 
-function readAs({ delimiter, quotes, hasHeader, hasComments }: FileDialect): RecordFormat {
+function readAs(dialect: FileDialect): RecordFormat {
+  const { delimiter, quotes, hasHeader, hasComments, hasDelimiterLine } = dialect
   return {
     ends: quotes === 'text' ? new LineEnds() : new CsvEnds(delimiter.charCodeAt(0), quotes),
-    isSkipped: (record) => record.length === 0 || (hasComments && record[0] === COMMENT),
+    isSkipped: (record) =>
+      record.length === 0 ||
+      (hasComments && record[0] === COMMENT) ||
+      (hasDelimiterLine && record.length < 8 && DELIMITER_LINE.test(record.toString())),
     describe: (first) => ({
       format: 'csv',
       delimiter,
