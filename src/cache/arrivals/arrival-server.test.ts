@@ -142,6 +142,20 @@ test('a reader that sends more in one message than a client does is cut off, and
   assert.equal(await client.want('a'), 'there')
 })
 
+test('a reader that waits for thousands of ranges and asks for the status at each turn stops nobody', async (t) => {
+  const { folder } = await openServer(t)
+  const client = await openClient(t, folder)
+  const hostile = connect(join(folder, SOCKET_NAME))
+  t.after(() => hostile.destroy())
+  hostile.on('error', () => {}).resume()
+  const wants = Array.from({ length: 30_000 }, (_, at) => `${JSON.stringify({ want: ['b', at, 1] })}\n`)
+  await new Promise((resolve) => hostile.write(wants.join(''), resolve))
+  await new Promise((resolve) => hostile.write('{"status":true}\n'.repeat(20_000), resolve))
+  const startMs = performance.now()
+  assert.equal(await client.want('a'), 'there')
+  assert.ok(performance.now() - startMs < 5000, `${performance.now() - startMs} ms`)
+})
+
 test('a reader that goes is forgotten, and a stager that goes ends all waits', async (t) => {
   const { server, folder } = await openServer(t)
   const [gone, stays] = [await openClient(t, folder), await openClient(t, folder)]

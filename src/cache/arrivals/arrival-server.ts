@@ -31,6 +31,8 @@ const MAX_WAITING_BYTES = 16 * 1024 * 1024
 const MAX_NAME_LENGTH = 200
 /** Number of objects that a status names for each reader. */
 const SHOWN_WAITS = 3
+/** How long a status counts, in ms: it looks at all waits, and any reader may ask for it. */
+const DESCRIBED_MS = 200
 
 interface ArrivalServerOptions {
   /** The staging's folder, which holds the socket. */
@@ -61,6 +63,7 @@ export class ArrivalServer {
   readonly #ids = new BoundedMap<string, number | undefined>(MAX_KNOWN_IDS)
   readonly #sockets = new Set<Socket>()
   readonly #names = new Map<Socket, string>()
+  #described: { readonly readers: readonly ReaderStatus[]; readonly atMs: number } | undefined
 
   private constructor(options: ArrivalServerOptions) {
     this.#options = options
@@ -141,12 +144,16 @@ export class ArrivalServer {
   }
 
   #describe(): readonly ReaderStatus[] {
-    return Array.from(this.need.describe(), ({ reader, ordered, waitsFor }) => ({
+    if (this.#described && performance.now() - this.#described.atMs < DESCRIBED_MS)
+      return this.#described.readers
+    const readers = Array.from(this.need.describe(), ({ reader, ordered, waitsFor }) => ({
       name: this.#names.get(reader) ?? '',
       ordered,
       waits: waitsFor.length,
       waitsFor: waitsFor.slice(0, SHOWN_WAITS).map((id) => this.#keys.get(id)!),
     }))
+    this.#described = { readers, atMs: performance.now() }
+    return readers
   }
 
   #want(socket: Socket, asked: Asked, urgency: Urgency): void {

@@ -136,12 +136,12 @@ export class OrderOfNeed<ReaderName> {
 
   /** The orders and waits of each reader, oldest first. */
   *describe(): Generator<{ reader: ReaderName; ordered: number; waitsFor: readonly number[] }> {
-    for (const [reader, { order, position }] of this.#readers) {
-      const objects = [...this.#waiting].filter(([, readers]) => readers.has(reader)).map(([id]) => id)
-      const ranges = [...this.#rangeWaits.values()].flat().filter((wait) => wait.reader === reader)
-      const waitsFor = [...objects, ...ranges.map(({ need }) => need.id)]
-      yield { reader, ordered: order.length - position, waitsFor }
-    }
+    const waits = new Map<ReaderName, number[]>()
+    for (const reader of this.#readers.keys()) waits.set(reader, [])
+    for (const [id, readers] of this.#waiting) for (const reader of readers) waits.get(reader)?.push(id)
+    for (const [id, ranges] of this.#rangeWaits) for (const { reader } of ranges) waits.get(reader)?.push(id)
+    for (const [reader, { order, position }] of this.#readers)
+      yield { reader, ordered: order.length - position, waitsFor: waits.get(reader)! }
   }
 
   /** Takes the need that a reader has waited for longest; undefined if no reader waits. */
