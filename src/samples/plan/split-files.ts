@@ -9,8 +9,8 @@ const USUAL = new Set(ALIASES.flat())
 /**
  * The files of a split by their names, as the hub lays datasets out: `train.csv`, `data/train-00000-of-00002.parquet`,
  * `train/0.jsonl`, `my_train_file.csv`. Files or folders named for it come before files that have it as a word of their
- * name, and the split's other names count only where no file has the one asked for. What lies in a folder named for
- * another of the usual splits is of that one, whatever its own name, unless nothing else is found.
+ * name, and the split's other names count only where no file has the one asked for. A file in a folder named for
+ * another of the usual splits belongs to that one, despite its own name, unless there is no other file.
  */
 export function filesOfSplit<File>(
   files: readonly File[],

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .options import ReadOptions, ServeOptions
 
 FIXED = ("n", "order", "seed", "last", "mix")
-"""What a sequence of samples depends on, beside the samples themselves."""
+"""Facts that a sequence of samples depends on, beside the samples themselves."""
 
 
 class ReadDataset(Protocol):
