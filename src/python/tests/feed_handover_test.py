@@ -25,6 +25,10 @@ def collate(batch):
     return Pair(torch.stack([image_of(sample.id) for sample in batch]), torch.tensor([sample.id for sample in batch]))
 
 
+def collate_labels(batch):
+    return torch.tensor([sample.id for sample in batch])
+
+
 def make_loader(dataset, **options):
     feed = make_feed(dataset, transform=None)
     return dsc.FeedLoader(feed, **{"num_workers": 2, "collate_fn": collate, **options})
@@ -61,6 +65,17 @@ def test_what_the_trainer_keeps_is_never_overwritten(dataset):
     for pair in loader:
         check(pair)
     assert torch.cat(labels).tolist() == expected(0)
+
+
+def test_what_the_trainer_keeps_costs_no_descriptors(dataset):
+    """torch's own way takes one for each tensor: 256 kept labels were too many for a limit of 256."""
+    loader = make_loader(dataset, persistent_workers=True)
+    labels = [pair.labels.clone() for pair in loader]
+    before = len(os.listdir("/proc/self/fd"))
+    kept = list(make_loader(dataset, collate_fn=collate_labels))
+    assert len(kept) == len(labels)
+    assert torch.equal(torch.cat(kept), torch.cat(labels))
+    assert len(os.listdir("/proc/self/fd")) < before + STEPS / 2
 
 
 def test_batches_outlive_their_workers(dataset):

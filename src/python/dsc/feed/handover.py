@@ -23,6 +23,9 @@ _ALIGN = 64
 _FLAGS = mmap.PAGESIZE  # bytes before the tensors: one per tensor, 1 while the trainer has it
 
 
+_MOST_IN_MESSAGE = 1 << 20  # bytes of a tensor without a room: a copy costs less than a descriptor in the trainer
+
+
 class _Address(NamedTuple):
     """Memory of a worker, as another process opens it: it has no name, and goes with the last process that maps it."""
 
@@ -69,7 +72,10 @@ class _Room:
 
 
 class _Pickler(ForkingPickler):
-    """Puts tensors into a room; what has no place there goes torch's way."""
+    """Puts tensors into a room. Those without a place there go with the message, and large ones torch's way.
+
+    torch's way takes a descriptor of the trainer for each tensor, for as long as it is kept.
+    """
 
     def __init__(self, out: io.BytesIO, room: _Room | None) -> None:
         super().__init__(out, pickle.HIGHEST_PROTOCOL)
@@ -81,9 +87,13 @@ class _Pickler(ForkingPickler):
             return NotImplemented
         self.tensor_bytes += _aligned(value.nbytes)
         place = None if self._room is None else self._room.put(value)
-        if self._room is None or place is None:
+        if self._room is not None and place is not None:
+            return _borrow, (self._room.address, *place, value.dtype, tuple(value.shape))
+        if value.nbytes > _MOST_IN_MESSAGE:
             return NotImplemented
-        return _borrow, (self._room.address, *place, value.dtype, tuple(value.shape))
+        contents = bytearray(value.nbytes)
+        torch.frombuffer(contents, dtype=value.dtype).view(value.shape).copy_(value)
+        return _own, (contents, value.dtype, tuple(value.shape))
 
 
 class Packed:
@@ -100,7 +110,7 @@ class Sender:
     """The sending end of a worker.
 
     Args:
-        rooms: batches that may be on their way or in use; tensors of further ones go torch's way.
+        rooms: batches that may be on their way or in use; tensors of further ones are copied.
     """
 
     def __init__(self, rooms: int) -> None:
@@ -168,6 +178,10 @@ def _borrow(address: _Address, begin: int, flag: int, dtype: torch.dtype, shape:
     buffer = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_buffer(mapping, begin)
     weakref.finalize(buffer, _give_back, mapping, flag, os.getpid()).atexit = False
     return torch.frombuffer(buffer, dtype=dtype).view(shape)
+
+
+def _own(contents: bytearray, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    return torch.frombuffer(contents, dtype=dtype).view(shape)
 
 
 def _give_back(mapping: mmap.mmap, flag: int, owner: int) -> None:
