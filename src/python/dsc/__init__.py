@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .feed.loader import FeedLoader as FeedLoader
     from .feed.map_style import FeedBatchSampler as FeedBatchSampler
     from .feed.map_style import MapDataset as MapDataset
-    from .memory.carrying.executor import offload as offload
+    from .memory.carrying.executors import offload as offload
 
 __version__ = "0.1.0"
 
@@ -33,7 +33,7 @@ __getattr__, __dir__ = lazy_names(
         "exchange": "exchange",
         "feed": "feed",
         "memory": "memory",
-        "offload": "memory.carrying.executor",
+        "offload": "memory.carrying.executors",
         "params": "params",
     },
 )

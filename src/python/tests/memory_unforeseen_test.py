@@ -193,12 +193,12 @@ def test_a_slot_is_kept_until_the_thread_that_read_it_goes_on_to_another_layer(t
     layers = step.plan.layers
     handles = sorted(step.handles, key=lambda handle: -handle.sequence)
 
-    def take_slot(stash):
+    def take(stash, is_planned):
         stash.in_arena = True
-        step.occupied[stash.move["storage"]] = 0, stash.move["bytes"]
+        step.slots.occupied[stash.move["storage"]] = 0, stash.move["bytes"]
         return torch.empty(stash.move["bytes"], dtype=torch.uint8)
 
-    step._take_slot = take_slot  # every reload in the arena, whatever the plan of this run's times is
+    step.slots.take = take  # every reload in the arena, whatever the plan of this run's times is
 
     def is_last_in_arena(handle):
         step.unpack(handle)
@@ -212,11 +212,11 @@ def test_a_slot_is_kept_until_the_thread_that_read_it_goes_on_to_another_layer(t
     read = next(at for at, handle in enumerate(handles) if is_last_in_arena(handle))
     storage = handles[read].stash.move["storage"]
     others = [handle for handle in handles[read + 1 :] if layers[handle.sequence] != layers[handles[read].sequence]]
-    assert storage in step.occupied
+    assert storage in step.slots.occupied
     unpack_on_a_thread(others[0])
-    assert storage in step.occupied, "another thread went on: our kernel may not be queued yet"
+    assert storage in step.slots.occupied, "another thread went on: our kernel may not be queued yet"
     step.unpack(others[1])
-    assert storage not in step.occupied
+    assert storage not in step.slots.occupied
     executor.end_step()
     del loss
 

@@ -8,7 +8,7 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .carrying.executor import Offload as Offload
-    from .carrying.executor import offload as offload
+    from .carrying.executors import offload as offload
     from .plan.runnable_plan import PlanError as PlanError
     from .profiling.auto import AutoProfiler as AutoProfiler
     from .profiling.fitted import FittedStep as FittedStep
@@ -27,7 +27,7 @@ __getattr__, __dir__ = lazy_names(
         "Offload": "carrying.executor",
         "PlanError": "plan.runnable_plan",
         "fit": "profiling.fitted",
-        "offload": "carrying.executor",
+        "offload": "carrying.executors",
         "profile": "profiling.profiler",
     },
 )

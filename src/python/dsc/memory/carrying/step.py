@@ -17,6 +17,7 @@ from .copies import Copies
 from .cuda_copies import is_captured
 from .home import ParameterHandle
 from .host_side import HostSide
+from .reload_slots import ReloadSlots
 from .run_counts import RunCounts
 from .stash import Handle, Stash, check_version, is_plain
 
@@ -48,9 +49,7 @@ class Step:
         self.position = 0
         self.stashes: dict[int, Stash] = {}
         self.handles: weakref.WeakSet[Handle] = weakref.WeakSet()
-        self.reload_arena: torch.Tensor | None = None
-        self.occupied: dict[int, tuple[int, int]] = {}  # storage → (low, high) of reload slots in use
-        self.finished: list[tuple[int, int]] = []  # (storage, thread) of last unpacks whose kernel may not be queued
+        self.slots = ReloadSlots(plan.reload)
         self.layer: int | None = None
         self._layer_of_thread: dict[int, int | None] = {}
         self.in_pending = list(self.plan.ins)
@@ -82,7 +81,7 @@ class Step:
                     self.copies.wait(copy, stream=self.stream)
             if len(self.handles) == 0:
                 stash.forget()
-        self.reload_arena = None
+        self.slots.drop()
 
     def pack(self, tensor: torch.Tensor) -> _Packed:
         """Returns the stand-in for a tensor that autograd saves."""
@@ -153,7 +152,7 @@ class Step:
         thread = threading.get_ident()
         if self._layer_of_thread.get(thread) != layer:
             self._layer_of_thread[thread] = layer
-            self._release_finished(thread)
+            self.slots.release_finished(thread)
         self._tick(self.plan.pack_count + position)
         if isinstance(packed, tuple):
             check_version(packed[1], packed[2])
@@ -244,22 +243,9 @@ class Step:
                 f"storage {stash.move['storage']} is needed again after its host space was given away: "
                 "retain_graph is not possible under this plan"
             )
-        stash.reload = self._take_slot(stash)
+        stash.reload = self.slots.take(stash, self.is_planned)
         stash.copy_in = self.copies.start_in(stash.reload, self._host.slot(stash.move), stash.copy_out)
         self._run.sums["movedBytes"] += stash.move["bytes"]
-
-    def _take_slot(self, stash: Stash) -> torch.Tensor:
-        move, reload = stash.move, self.plan.reload
-        if reload["mode"] == "arena" and move["reloadOffset"] is not None and self.is_planned:
-            low, high = move["reloadOffset"], move["reloadOffset"] + move["bytes"]
-            if not any(start < high and low < end for start, end in self.occupied.values()):
-                if self.reload_arena is None:
-                    self.reload_arena = torch.empty(reload["bytes"], dtype=torch.uint8, device=stash.device)
-                self.occupied[move["storage"]] = (low, high)
-                stash.in_arena = True
-                return self.reload_arena[low:high]
-        stash.in_arena = False
-        return torch.empty(move["bytes"], dtype=torch.uint8, device=stash.device)
 
     def _restore(self, handle: Handle) -> torch.Tensor:
         stash = handle.stash
@@ -281,21 +267,10 @@ class Step:
             if stash.copy_out is not None and stash.is_here:
                 self.copies.wait(stash.copy_out, stream=self.stream)
                 stash.device_storage = None  # without a copy nothing has it but us, and a kept graph may ask again
-            if stash.in_arena:
-                self.finished.append((stash.move["storage"], threading.get_ident()))
+            self.slots.finish(stash)
             if not self.in_pending and all(s.remaining <= 0 for s in self.stashes.values()):
-                self.reload_arena = None
+                self.slots.drop()
         return tensor
-
-    def _release_finished(self, thread: int) -> None:
-        """Gives away the slots that a thread's layer before this one used last: its kernels are queued by now.
-
-        Not those of another thread, which may be between its unpack and its kernel.
-        """
-        for storage, user in self.finished:
-            if user == thread:
-                self.occupied.pop(storage, None)
-        self.finished = [(storage, user) for storage, user in self.finished if user != thread]
 
 
 def _sign(tensor: torch.Tensor) -> str:
