@@ -21,9 +21,9 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
-from dsc.exchange import BlockwiseInt8, blockwise_int8_hook, use_blockwise_int8
+from dsc.exchange import BlockwiseInt8, blockwise_int8_hook, int8_hook, use_blockwise_int8
 from dsc.exchange.int8_blocks import _random_rows, decode_blocks, encode_blocks, mean_blocks
-from dsc.exchange.int8_hook import _Exchange
+from dsc.exchange.int8_hook import Int8Exchange
 
 ROOT = Path(__file__).resolve().parents[3]
 SHAPES = [(300, 20), (3,), (50, 50), (256,), (0, 7), (1001,), (64, 64)]
@@ -64,12 +64,14 @@ def test_a_value_is_off_by_less_than_a_127th_of_the_largest_of_its_block(size):
     assert (errors < size * 1.0001 / 127).all() and errors.max() > 0.9 * size / 127
 
 
-def test_the_means_are_those_of_the_vectors_to_which_the_node_engine_is_held_as_well():
+@pytest.mark.parametrize("piece_blocks", [1, 3, int8_hook.PIECE_BLOCKS])
+def test_the_means_are_those_of_the_vectors_to_which_the_node_engine_is_held_as_well(piece_blocks, monkeypatch):
+    monkeypatch.setattr(int8_hook, "PIECE_BLOCKS", piece_blocks)
     floats = lambda text: torch.frombuffer(bytearray(b64decode(text)), dtype=torch.float32)  # noqa: E731
     for case in json.loads((ROOT / "fixtures/exchange/int8-vectors.json").read_text())["cases"]:
         ranks = len(case["gradients"])
         buckets = [torch.cat([floats(text) for text in rank]) for rank in case["gradients"]]
-        exchanges = [_Exchange(bucket, case["sizes"]) for bucket in buckets]
+        exchanges = [Int8Exchange(bucket, case["sizes"]) for bucket in buckets]
         sent = [exchange.encode(ranks).view(ranks, -1, 260) for exchange in exchanges]
         for rank, exchange in enumerate(exchanges):
             exchange.sum(torch.stack([one[rank] for one in sent]), ranks)

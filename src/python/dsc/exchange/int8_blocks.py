@@ -22,16 +22,17 @@ ROWS = 1024  # blocks of random numbers
 HASH = 2654435761  # a prime near 2**32 divided by the golden ratio: neighbouring scales choose distant rows
 
 
-def encode_blocks(blocks: torch.Tensor) -> torch.Tensor:
+def encode_blocks(blocks: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
     """Blocks as they travel.
 
     Args:
         blocks: [n, 256], floats of any type.
+        out: written to and returned; default: a new tensor.
 
     Returns:
         [n, 260], uint8: the values, then the block's scale as fp32. The scale of a block with inf or NaN is NaN.
     """
-    wire = torch.empty(len(blocks), BLOCK_BYTES, dtype=torch.uint8, device=blocks.device)
+    wire = new_wire(len(blocks), blocks.device) if out is None else out
     first, second = _scratch(blocks), _scratch(blocks)
     largest = torch.empty(len(blocks), dtype=torch.float32, device=blocks.device)
     for part, found in _pieces(blocks, largest):
@@ -50,6 +51,11 @@ def encode_blocks(blocks: torch.Tensor) -> torch.Tensor:
         values = torch.mul(part.float(), factors, out=second[: len(part)]).add_(random)
         target.copy_(values.floor_().clamp_(-LARGEST, LARGEST))
     return wire
+
+
+def new_wire(count: int, device: torch.device) -> torch.Tensor:
+    """Room for so many blocks: [count, 260], uint8."""
+    return torch.empty(count, BLOCK_BYTES, dtype=torch.uint8, device=device)
 
 
 def mean_blocks(wires: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """A communication hook for DistributedDataParallel: block-wise int8, half the bytes of fp16."""
 
 # Without `annotations` from the future: DDP compares those of a hook, and text would be refused.
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.distributed as dist
@@ -10,7 +10,11 @@ from ..torch_private import GradBucket
 from .errors import ExchangeMismatch
 from .host_carrier import open_group, when_done
 from .in_order import InOrder
-from .int8_blocks import BLOCK_BYTES, BLOCK_VALUES, decode_blocks, encode_blocks, mean_blocks
+from .int8_blocks import BLOCK_BYTES, BLOCK_VALUES, decode_blocks, encode_blocks, mean_blocks, new_wire
+
+# Blocks between gradients and wire at a time on a CPU: a whole bucket as floats would be fresh memory in each step, and
+# its page faults take longer than the conversion.
+PIECE_BLOCKS = 4096
 
 
 class BlockwiseInt8:
@@ -42,7 +46,7 @@ class BlockwiseInt8:
             )
         if bucket.index() == 0:
             self._begin_step(values.device)
-        exchange = _Exchange(values, [parameter.numel() for parameter in bucket.parameters()])
+        exchange = Int8Exchange(values, [parameter.numel() for parameter in bucket.parameters()])
         ranks = dist.get_world_size(self.process_group)
         own = exchange.encode(ranks)
         shown = torch.empty_like(own)
@@ -62,7 +66,7 @@ class BlockwiseInt8:
             self._gather_group = open_group(self.process_group)
         self._gathers = InOrder(self._start_gather)
 
-    def _start_gather(self, exchange: "_Exchange") -> bool:
+    def _start_gather(self, exchange: "Int8Exchange") -> bool:
         share = exchange.share
         if share is None:
             return False
@@ -74,7 +78,7 @@ class BlockwiseInt8:
         return True
 
 
-class _Exchange:
+class Int8Exchange:
     """One bucket on its way. Each parameter begins a block, however DDP fills its buckets."""
 
     def __init__(self, values: torch.Tensor, sizes: Sequence[int]) -> None:
@@ -89,12 +93,18 @@ class _Exchange:
 
     def encode(self, ranks: int) -> torch.Tensor:
         """The values as blocks, a multiple of `ranks` of them."""
-        counts = [-(-size // BLOCK_VALUES) for size in self._sizes]
-        padded = self._values.new_zeros(-(-sum(counts) // ranks) * ranks * BLOCK_VALUES)
-        places = padded[: sum(counts) * BLOCK_VALUES].split([count * BLOCK_VALUES for count in counts])
-        for place, part in zip(places, self._values.split(self._sizes)):
-            place[: part.numel()].copy_(part)
-        return encode_blocks(padded.view(-1, BLOCK_VALUES))
+        total = sum(-(-size // BLOCK_VALUES) for size in self._sizes)
+        wire = new_wire(-(-total // ranks) * ranks, self._values.device)
+        wire[total:].zero_()
+        room = self._values.new_empty(min(total, self._most_blocks), BLOCK_VALUES)
+        for first, count, parts in self._pieces():
+            flat = room[:count].view(-1)
+            for start, part in parts:
+                end = start + part.numel()
+                flat[start:end].copy_(part)
+                flat[end : -(-end // BLOCK_VALUES) * BLOCK_VALUES].zero_()
+            encode_blocks(room[:count], out=wire[first : first + count])
+        return wire
 
     def sum(self, shown: torch.Tensor, ranks: int) -> None:
         """Takes the mean of what all ranks have sent here, in rank order and fp32."""
@@ -102,12 +112,30 @@ class _Exchange:
 
     def accept(self, whole: torch.Tensor) -> None:
         """Writes the mean over the gradients."""
-        found = decode_blocks(whole).view(-1)
-        start = 0
-        for part in self._values.split(self._sizes):
-            part.copy_(found[start : start + part.numel()])
-            start += -(-part.numel() // BLOCK_VALUES) * BLOCK_VALUES
+        for first, count, parts in self._pieces():
+            found = decode_blocks(whole[first : first + count]).view(-1)
+            for start, part in parts:
+                part.copy_(found[start : start + part.numel()])
         self.end(None)
+
+    @property
+    def _most_blocks(self) -> int:
+        return self._values.numel() + len(self._sizes) if self._values.is_cuda else PIECE_BLOCKS
+
+    def _pieces(self) -> Iterator[tuple[int, int, list[tuple[int, torch.Tensor]]]]:
+        """Runs of blocks: the first, how many, and the gradients in them, each with its start in the run's values."""
+        first, count, parts = 0, 0, list[tuple[int, torch.Tensor]]()
+        for rest in self._values.split(self._sizes):
+            while rest.numel() > 0:
+                if count == self._most_blocks:
+                    yield first, count, parts
+                    first, count, parts = first + count, 0, []
+                part = rest[: (self._most_blocks - count) * BLOCK_VALUES]
+                parts.append((count * BLOCK_VALUES, part))
+                count += -(-part.numel() // BLOCK_VALUES)
+                rest = rest[part.numel() :]
+        if count > 0:
+            yield first, count, parts
 
     def end(self, error: Exception | None) -> None:
         """Lets DDP go on, or tells it what went wrong."""

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .int8_blocks import BLOCK_VALUES, decode_blocks, encode_blocks, mean_blocks
+from .int8_hook import Int8Exchange
 
 LINK_FORMAT = "dsc.exchange.link/1"
 SMALL_SIZES = (64, 1024, 4096)
@@ -102,10 +102,11 @@ def _convert_halves(values: torch.Tensor, ranks: int) -> torch.Tensor:
 
 def _convert_int8(values: torch.Tensor, ranks: int) -> torch.Tensor:
     """Converts values as `blockwise_int8_hook` does: all of them, and one share of the mean."""
-    count = len(values) // BLOCK_VALUES // ranks * ranks
-    wire = encode_blocks(values.clone()[: count * BLOCK_VALUES].view(count, BLOCK_VALUES))
-    encode_blocks(mean_blocks(wire.view(ranks, count // ranks, -1)))
-    return values[: count * BLOCK_VALUES].copy_(decode_blocks(wire).view(-1))
+    exchange = Int8Exchange(values, [len(values)])
+    wire = exchange.encode(ranks)
+    exchange.sum(wire, ranks)
+    exchange.accept(wire)
+    return values
 
 
 def _measure_conversion(
