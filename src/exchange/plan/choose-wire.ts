@@ -48,7 +48,7 @@ export function chooseWire(
     const explanation =
       input.gradientBytes < 4
         ? 'The gradients are in half precision already.'
-        : 'fp16 halves the bytes; what converting costs was not measured, so it may lose on a fast link (dsc.exchange.probe_link measures it).'
+        : 'fp16 halves the bytes. The cost of converting was not measured, so fp32 may be faster on a fast link, and int8 on a slow one: measure the link with dsc.exchange.probe_link.'
     return { wire: 'fp16', explanation, candidates: [] }
   }
   const costs: [WireType, number | undefined][] = [
@@ -64,9 +64,9 @@ export function chooseWire(
     .sort((a, b) => a.seconds - b.seconds) // of equals, the most exact
   const absent =
     levels === 2
-      ? ' int8 was not compared: it has one level.'
+      ? ' int8 was not compared: it works in one level only.'
       : rates.int8ValuesPerSecond === undefined
-        ? ' int8 was not compared: the link file has no rate for it (dsc.exchange.probe_link measures it).'
+        ? ' int8 was not compared: the link file has no rate for it. Measure the link with dsc.exchange.probe_link.'
         : ''
   return { wire: candidates[0]!.wire, explanation: explain(input, candidates) + absent, candidates }
 }
@@ -112,15 +112,15 @@ function explain(input: WireInput, candidates: readonly WireCandidate[]): string
   switch (wire) {
     case 'fp32': {
       const half = formatMs(others.find((other) => other.wire === 'fp16')!.conversionSeconds)
-      return `fp32, no compression: at ${gigabits} Gb/s converting costs ${half}, more than half the bytes save${predicted}.`
+      return `fp32, no compression: at ${gigabits} Gb/s converting costs ${half}, more than sending half the bytes saves${predicted}.`
     }
     case 'fp16':
       return input.gradientBytes < 4
         ? `fp16: the gradients are in half precision already${predicted}.`
-        : `fp16: at ${gigabits} Gb/s half the bytes save more than the ${cost} of converting cost${predicted}.`
+        : `fp16: at ${gigabits} Gb/s sending half the bytes saves more than converting costs (${cost})${predicted}.`
     case 'int8': {
       const percent = ((100 * meanBytes(wire, input.gradients)) / input.gradientBytes).toFixed(0)
-      return `int8: at ${gigabits} Gb/s sending ${percent} % of the bytes saves more than the ${cost} of converting cost${predicted}.`
+      return `int8: at ${gigabits} Gb/s sending ${percent} % of the bytes saves more than converting costs (${cost})${predicted}.`
     }
   }
 }
