@@ -132,8 +132,11 @@ export interface RoomForOthers {
   readonly bytes?: number
 }
 
+/** For programs that cannot ask dsc for their room. */
+export const FOR_OTHERS: RoomForOthers = { percent: 5 }
+
 /** Deletes kept copies, oldest first, until what is admitted and `others` have their room on the disk. */
-export async function giveKeptRoom(cache: Cache, others: RoomForOthers = {}): Promise<void> {
+export async function giveKeptRoom(cache: Cache, others = FOR_OTHERS): Promise<void> {
   if ((await planKeptDrops(cache, others)).length === 0) return
   await finishDrops(cache.root) // that may be enough
   for (const dropped of await planKeptDrops(cache, others)) await dropKept(cache.root, dropped)
@@ -143,7 +146,7 @@ export async function giveKeptRoom(cache: Cache, others: RoomForOthers = {}): Pr
 /** The kept copies that have to go now, oldest first. */
 export async function planKeptDrops(
   cache: Cache,
-  { percent = 0, bytes = 0 }: RoomForOthers,
+  { percent = 0, bytes = 0 } = FOR_OTHERS,
 ): Promise<readonly (KeptCopy & { readonly reason: string })[]> {
   const kept = listKept(cache.root)
   if (kept.length === 0) return []

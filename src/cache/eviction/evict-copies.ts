@@ -4,7 +4,7 @@ import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { type EvictionPlan, isEvictable, planToDelete, planToFree } from '../../policy/plan-eviction.js'
 import type { Cache } from '../cache.js'
-import { giveKeptRoom, listKept, type RoomForOthers } from '../kept-copies.js'
+import { FOR_OTHERS, giveKeptRoom, listKept, type RoomForOthers } from '../kept-copies.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
 import { missingCopy } from '../names/missing-copy.js'
 import { chooseFreeHint, describeHeld } from './explain-refusal.js'
@@ -17,9 +17,6 @@ export type EvictionSelection =
   | { readonly kind: 'datasets'; readonly names: readonly string[] }
   | { readonly kind: 'copy'; readonly copyId: string }
   | { readonly kind: 'free'; readonly bytes: number }
-
-/** The room that kept copies leave to programs that cannot ask dsc for it. */
-export const FOR_OTHERS = { percent: 5 }
 
 /** A copy to be evicted is leased or locked. */
 export class CopyInUse extends DscError {

@@ -10,7 +10,7 @@ import { isAbandoned, isEvictable, planToDelete } from '../../policy/plan-evicti
 import { holdAdopted, isMarked, placeOf, unmarkAdopted } from '../adopted-folder.js'
 import type { Cache } from '../cache.js'
 import { copiesDirectory, repairPrefix, trashDirectory } from '../cache-layout.js'
-import { FOR_OTHERS, finishOwnEviction } from '../eviction/evict-copies.js'
+import { finishOwnEviction } from '../eviction/evict-copies.js'
 import { discardDirectory, finishEvictions, publishedDirectoryOf } from '../eviction/finish-evictions.js'
 import { findHeld } from '../held-cache.js'
 import { dropKept, measureRoom, planKeptDrops, readKept } from '../kept-copies.js'
@@ -69,7 +69,7 @@ export async function planCleanUpOf(
       .map((path) => directories.describe(path, Date.now()))
       .filter((directory) => directory !== undefined),
     trash: trash.filter((path) => readKept(basename(path)) === undefined),
-    dropped: (await planKeptDrops(cache, FOR_OTHERS)).map(({ name, reason }) => ({
+    dropped: (await planKeptDrops(cache)).map(({ name, reason }) => ({
       path: join(trashDirectory(cache.root), name),
       reason,
     })),
