@@ -58,7 +58,7 @@ export async function readAwsSettings(dataset: Dataset, environment: Settings): 
   const style = settings['s3.addressing_style']
   const keys = dataset.profile ? undefined : findKeys(environment)
   const { AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN } = environment
-  if (!keys)
+  if (!keys && !dataset.anonymous)
     for (const name of ['aws_access_key_id', 'aws_session_token'])
       requireSendable(settings[name] ?? '', { named: ofProfile(name), hint: AGAIN })
   const hasRole = settings.role_arn !== undefined && settings.web_identity_token_file === undefined

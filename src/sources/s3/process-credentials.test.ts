@@ -44,6 +44,19 @@ test('credential_process gives the keys', async (context) => {
   })
 })
 
+for (const Expiration of [
+  '2126-01-01T00:00:00+00:00',
+  '2126-01-01T00:00:00+0000',
+  '2126-01-01T00:00:00.123456Z',
+  null,
+  '',
+])
+  test(`credential_process may give the expiry as ${JSON.stringify(Expiration)}`, async (context) => {
+    const found = await ask(context, `echo '${JSON.stringify({ ...KEYS, SessionToken: null, Expiration })}'`)
+    assert.equal(found?.accessKeyId, 'AKIA')
+    assert.equal(found?.expiresAtMs === undefined, !Expiration)
+  })
+
 for (const { what, script, says } of [
   {
     what: 'keys that have expired',

@@ -7,8 +7,11 @@ const answer = z.looseObject({
   Version: z.literal(1),
   AccessKeyId: z.string().min(1),
   SecretAccessKey: z.string().min(1),
-  SessionToken: z.string().optional(),
-  Expiration: z.iso.datetime({ offset: true }).nullish(),
+  SessionToken: z.string().nullish(),
+  Expiration: z
+    .string()
+    .refine((text) => text === '' || !Number.isNaN(Date.parse(text)))
+    .nullish(),
 })
 
 /** Keys in the form that the AWS SDK takes from a provider. */
