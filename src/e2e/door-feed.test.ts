@@ -40,11 +40,14 @@ async function serveAsAda(t: TestContext, service: NodeService) {
   chownSync(folder, ADA.uid, ADA.gid)
   const socket = join(folder, 'feed.sock')
   const feed = service.startAs(ADA, 'feed', 'serve', 'grains', '--socket', socket, '--seed', `${SEED}`)
-  await waitFor('the feed', async () => {
+  const client = await waitFor('the feed', async () => {
     if (feed.process.exitCode !== null) assert.fail((await feed.finished).stderr)
-    return existsSync(socket)
+    if (!existsSync(socket)) return undefined
+    return openTestFeedClient(socket, { batch: BATCH }).catch((error: Error) => {
+      if (!error.message.endsWith('hung up')) throw error
+      return undefined // it has its socket, and does not listen yet
+    })
   })
-  const client = await openTestFeedClient(socket, { batch: BATCH })
   t.after(() => client.close())
   return { feed, client }
 }
