@@ -115,23 +115,27 @@ describe('dsc prepare of a web server’s files', { skip: needs('nginx', 'nginx-
     assert.deepEqual(described.downloaded.verifiedBy, { sha256: 1 })
   })
 
-  test('an MD5 of a Croissant manifest proves a large file, and refuses another one by name', async (t) => {
-    const { web, folder, world } = await open(t, { 'd/large.bin': LARGE })
-    const md5 = createHash('md5').update(LARGE).digest('base64')
-    const file = { '@type': 'cr:FileObject', contentUrl: 'd/large.bin', contentSize: '32 MB', md5 }
-    const list = (distribution: unknown) =>
-      writeTree(folder, { 'croissant.json': JSON.stringify({ distribution }) })
-    await list([file])
-    const copy = await prepare(world, `${web}/croissant.json`)
-    assertFiles(copy.path, { 'd/large.bin': LARGE })
-    assert.deepEqual(copy.downloaded.verifiedBy, { 'etag-md5': 1 })
-    const verified = await world.dsc('verify', copy.dataset)
-    assert.equal(verified.code, 0, verified.stderr)
-    await list([{ ...file, md5: createHash('md5').update('other').digest('hex') }])
-    const { code, stderr } = await world.dsc('prepare', `${web}/croissant.json`, '--refresh', '--task', 'a')
-    assert.notEqual(code, 0)
-    assert.match(stderr, /d\/large\.bin.*md5/i)
-  })
+  for (const [size, body] of [
+    ['large', LARGE],
+    ['small', LARGE.subarray(0, 100_000)],
+  ] as const)
+    test(`an MD5 of a Croissant manifest proves a ${size} file, and refuses another one by name`, async (t) => {
+      const { web, folder, world } = await open(t, { 'd/a.bin': body })
+      const md5 = createHash('md5').update(body).digest('base64')
+      const file = { '@type': 'cr:FileObject', contentUrl: 'd/a.bin', contentSize: `${body.length} B`, md5 }
+      const list = (distribution: unknown) =>
+        writeTree(folder, { 'croissant.json': JSON.stringify({ distribution }) })
+      await list([file])
+      const copy = await prepare(world, `${web}/croissant.json`)
+      assertFiles(copy.path, { 'd/a.bin': body })
+      assert.deepEqual(copy.downloaded.verifiedBy, { 'etag-md5': 1 })
+      const verified = await world.dsc('verify', copy.dataset)
+      assert.equal(verified.code, 0, verified.stderr)
+      await list([{ ...file, md5: createHash('md5').update('other').digest('hex') }])
+      const { code, stderr } = await world.dsc('prepare', `${web}/croissant.json`, '--refresh', '--task', 'a')
+      assert.notEqual(code, 0)
+      assert.match(stderr, /d\/a\.bin.*md5/i)
+    })
 
   test('a server without ranges and etags is read as a whole, beside one with them', async (t) => {
     const { web, folder, proxy, world } = await open(t, { 'plain/large.bin': LARGE, 'd/large.bin': LARGE })

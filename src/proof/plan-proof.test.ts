@@ -36,17 +36,21 @@ for (const { name, etag = null, facts = none, proof } of [
     facts: { ...none, checksums: [parts], uploadPartBytes: 5 },
     proof: { kind: 'size' },
   },
-  { name: 'takes an MD5 etag', etag: MD5, proof: { kind: 'whole', algorithm: 'md5', expected: MD5 } },
+  {
+    name: 'takes an MD5 etag',
+    etag: MD5,
+    proof: { kind: 'whole', algorithm: 'md5', expected: MD5, isOfEtag: true },
+  },
   {
     name: 'takes a multipart etag when the parts are the same',
     etag: `${MD5}-2`,
     facts: { ...none, uploadPartBytes: 10 },
-    proof: { kind: 'digest-of-digests', algorithm: 'md5', expected: MD5, isCertain: true },
+    proof: { kind: 'digest-of-digests', algorithm: 'md5', expected: MD5, isCertain: true, isOfEtag: true },
   },
   {
     name: 'takes the etag of an upload in one part',
     etag: `${MD5}-1`,
-    proof: { kind: 'digest-of-digests', algorithm: 'md5', expected: MD5, isCertain: true },
+    proof: { kind: 'digest-of-digests', algorithm: 'md5', expected: MD5, isCertain: true, isOfEtag: true },
   },
   { name: 'cannot use a multipart etag of other parts', etag: `${MD5}-2`, proof: { kind: 'size' } },
   {

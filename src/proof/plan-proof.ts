@@ -20,8 +20,15 @@ export type Proof =
       readonly expected: string
       /** False when the upload parts are guessed: a mismatch may mean a wrong guess. */
       readonly isCertain: boolean
+      readonly isOfEtag?: boolean
     }
-  | { readonly kind: 'whole'; readonly algorithm: ProofAlgorithm; readonly expected: string }
+  | {
+      readonly kind: 'whole'
+      readonly algorithm: ProofAlgorithm
+      readonly expected: string
+      /** The expected digest is the etag, which may look like an MD5 and be none. A listed checksum is what it says. */
+      readonly isOfEtag?: boolean
+    }
   | { readonly kind: 'size' }
 
 /** Checksums that can verify that the bytes read are the source's. */
@@ -64,12 +71,16 @@ export function planProof(object: {
   if (!facts.isEtagMd5 || object.etag === null) return { kind: 'size' }
   const [, md5, uploadParts] = /^([0-9a-f]{32})(?:-(\d+))?$/i.exec(object.etag) ?? []
   if (md5 === undefined) return { kind: 'size' }
-  if (uploadParts === undefined) return { kind: 'whole', algorithm: 'md5', expected: md5.toLowerCase() }
-  if (uploadParts === '1')
-    return { kind: 'digest-of-digests', algorithm: 'md5', expected: md5.toLowerCase(), isCertain: true }
-  if (arePartsTheirs)
-    return { kind: 'digest-of-digests', algorithm: 'md5', expected: md5.toLowerCase(), isCertain }
+  const ofEtag = { algorithm: 'md5', expected: md5.toLowerCase(), isOfEtag: true } as const
+  if (uploadParts === undefined) return { kind: 'whole', ...ofEtag }
+  if (uploadParts === '1') return { kind: 'digest-of-digests', ...ofEtag, isCertain: true }
+  if (arePartsTheirs) return { kind: 'digest-of-digests', ...ofEtag, isCertain }
   return { kind: 'size' }
+}
+
+/** Whether bytes are compared with an etag, which may look like an MD5 and be none. */
+export function isOfEtag(proof: Proof): boolean {
+  return 'isOfEtag' in proof && proof.isOfEtag === true
 }
 
 /** The word for a way to verify in reports. */

@@ -5,7 +5,7 @@ import { formatDigest } from '../../../proof/digest.js'
 import { digestRange } from '../../../proof/digest-range.js'
 import type { ObjectFacts } from '../../../proof/object-facts.js'
 import { countUploadParts, guessUploadPartBytes } from '../../../proof/plan-parts.js'
-import { nameProof, type ProofAlgorithm } from '../../../proof/plan-proof.js'
+import { isOfEtag, type ProofAlgorithm } from '../../../proof/plan-proof.js'
 import { planUploadProof, proveByUploadParts } from '../../../proof/prove-by-upload-parts.js'
 import { type FinishedPart, PROVEN_ELSEWHERE, proveParts } from '../../../proof/prove-parts.js'
 import { withRetries } from '../../../sources/retry.js'
@@ -121,7 +121,7 @@ export class TransferRunner {
     try {
       const verifiedBy = await proveParts({ ...task, key, path, signal })
       const isOfNodes = task.finished.some(({ proof }) => proof === PROVEN_ELSEWHERE)
-      if (verifiedBy === 'etag-md5' && !isOfNodes) this.#judge.proven()
+      if (isOfEtag(task.proof) && verifiedBy === 'etag-md5' && !isOfNodes) this.#judge.proven()
       return verifiedBy
     } catch (error) {
       if (!this.#isNone(error, { object, proof: task.proof, sameTimes })) throw error
@@ -131,8 +131,8 @@ export class TransferRunner {
 
   /** Whether a failed proof shows that the etag is no MD5. */
   #isNone(error: unknown, failed: Pick<ProveTask, 'object' | 'proof' | 'sameTimes'>): boolean {
-    const isOfEtag = isDscError(error, 'CHECKSUM_MISMATCH') && nameProof(failed.proof) === 'etag-md5'
-    return isOfEtag && this.#judge.isNoneAfter(failed.object.key, failed.sameTimes)
+    const isMismatch = isDscError(error, 'CHECKSUM_MISMATCH') && isOfEtag(failed.proof)
+    return isMismatch && this.#judge.isNoneAfter(failed.object.key, failed.sameTimes)
   }
 
   async #goOn(transfer: WholeTransfer, object: TransferObject, from: 'source' | 'nodes'): Promise<void> {

@@ -3,7 +3,7 @@ import type { Urgency } from '../../../model/urgency.js'
 import { algorithmOf, createDigest, type DigestAlgorithm, formatDigest } from '../../../proof/digest.js'
 import type { ObjectFacts } from '../../../proof/object-facts.js'
 import type { Part } from '../../../proof/plan-parts.js'
-import { nameProof, type Proof, type ProofAlgorithm, planProof } from '../../../proof/plan-proof.js'
+import { isOfEtag, nameProof, type Proof, type ProofAlgorithm, planProof } from '../../../proof/plan-proof.js'
 import { type FinishedPart, PROVEN_ELSEWHERE } from '../../../proof/prove-parts.js'
 import { requireDigest } from '../../../proof/require-digest.js'
 import type { GivenDigest } from '../../../sources/source.js'
@@ -86,7 +86,7 @@ export class WholeTransfer {
         return { digest, verifiedBy: sizeBytes === 0 ? 'size' : nameProof(proof), isHearsay }
       const found = digests.get(proof.algorithm)!
       const isNested = proof.kind === 'digest-of-digests' // uploaded by a multipart upload of one part
-      const judge = nameProof(proof) === 'etag-md5' ? this.#judge : undefined
+      const judge = isOfEtag(proof) ? this.#judge : undefined
       try {
         requireDigest(key, proof, isNested ? digestOf(proof.algorithm, found) : found)
         judge?.proven()
