@@ -182,7 +182,7 @@ function explainFailure(location: string, error: unknown): unknown {
   }
   if (code === 'SQLITE_IOERR_SHMSIZE') {
     return new DscError('DISK_FULL', `no space is left for this user beside the record ${location}`, {
-      hint: 'delete another file there: what is free is the share that the file system keeps for root',
+      hint: 'delete another file there: what is free is the share that the file system keeps for root. With room for users, the disk fails: dmesg',
       cause: error,
     })
   }
