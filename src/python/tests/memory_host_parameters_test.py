@@ -13,6 +13,7 @@ from torch import nn  # noqa: E402
 
 from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E402
 from dsc.params import ParameterClient  # noqa: E402
+from dsc.torch_private import saved_tensor_hook  # noqa: E402
 
 MOVE = ("--move", "params,grads")
 
@@ -193,6 +194,7 @@ def test_misuse_is_named_before_it_trains_on_wrong_values(tmp_path):
         model[0].bias.add_(1)
     with pytest.raises(RuntimeError, match="0.bias was changed on the device"), executor:
         pytest.fail("the step began")
+    assert saved_tensor_hook() is None  # later graphs of this process are not this step's
 
 
 def test_a_graph_whose_parameters_were_updated_meanwhile_raises(tmp_path):

@@ -119,18 +119,19 @@ class Offload:
         self._step = step = Step(self.runnable, self.host, self.run, self.open_arena)
         if self._live_graphs:
             step.miss("the graph of an earlier forward is still alive")
-        self._hooks = contextlib.ExitStack()
-        if self.plan["moves"] or self.runnable.reused:
-            self._hooks.enter_context(torch.autograd.graph.saved_tensors_hooks(step.pack, step.unpack))
-        else:  # a plan that declined costs nothing
-            step.sequence = self.runnable.pack_count
-        if self.runnable.reused:
-            self._hooks.enter_context(SplitGradients(step))
-        if self.host.homes is not None:
-            self.host.homes.begin_step(lambda: step.is_planned)
-        if self._blocks is not None:
-            self._blocks.enter()
-            self._hooks.callback(self._blocks.leave)
+        with contextlib.ExitStack() as hooks:  # gives them back if the parameters are not as they should be
+            if self.plan["moves"] or self.runnable.reused:
+                hooks.enter_context(torch.autograd.graph.saved_tensors_hooks(step.pack, step.unpack))
+            else:  # a plan that declined costs nothing
+                step.sequence = self.runnable.pack_count
+            if self.runnable.reused:
+                hooks.enter_context(SplitGradients(step))
+            if self.host.homes is not None:
+                self.host.homes.begin_step(lambda: step.is_planned)
+            if self._blocks is not None:
+                self._blocks.enter()
+                hooks.callback(self._blocks.leave)
+            self._hooks = hooks.pop_all()
         return self
 
     def __exit__(
