@@ -24,6 +24,7 @@ import { transformSync } from 'esbuild'
 import picomatch from 'picomatch'
 import { makeBundles } from './bundles.mjs'
 import { findMutants } from './mutate/find-mutants.mjs'
+import { mulberry32 } from './seeded-random.mjs'
 import { isTest, readSource } from './source/read-source.mjs'
 
 /**
@@ -108,7 +109,7 @@ function draw(count, seed) {
     ({ path }) => isCore(path) && !isTest(path) && path.includes(values.only),
   )
   const all = chosen.flatMap(({ path, text }) => findMutants(text).map((mutant) => ({ path, ...mutant })))
-  const random = randomFrom(seed)
+  const random = mulberry32(seed)
   for (let at = all.length - 1; at > 0; at -= 1) {
     const other = Math.floor(random() * (at + 1))
     const moved = all[at]
@@ -116,17 +117,6 @@ function draw(count, seed) {
     all[other] = moved
   }
   return all.slice(0, count)
-}
-
-/** Mulberry32: numbers from 0 up to 1. */
-function randomFrom(seed) {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 /**

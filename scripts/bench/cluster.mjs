@@ -3,8 +3,9 @@
 import { planAdmission } from '../../dist/policy/plan-admission.js'
 import { openPostgresRecord } from '../../dist/records/postgres/record-store.js'
 import { startPostgresServer } from '../../dist/testing/postgres-server.js'
+import { mulberry32 } from '../seeded-random.mjs'
 import { drawBars } from './harness/draw-bars.mjs'
-import { mulberry32, pick } from './harness/simulated-time.mjs'
+import { pick } from './harness/simulated-time.mjs'
 import { count, quantile, table } from './harness/tables.mjs'
 
 const SEED = 7

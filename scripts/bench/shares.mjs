@@ -1,7 +1,8 @@
 // Three groups on a cluster, one of them greedy, with shares and without: simulated time, the real admission and eviction.
 import { planAdmission } from '../../dist/policy/plan-admission.js'
+import { mulberry32 } from '../seeded-random.mjs'
 import { drawBars } from './harness/draw-bars.mjs'
-import { EventQueue, mulberry32, pick } from './harness/simulated-time.mjs'
+import { EventQueue, pick } from './harness/simulated-time.mjs'
 import { count, quantile, table } from './harness/tables.mjs'
 
 const GIB = 1024 ** 3

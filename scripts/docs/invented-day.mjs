@@ -1,6 +1,7 @@
 // Fills a record with one invented day of a cluster, always the same: 24 nodes, 26 datasets, 9 users, a busy morning, and
 // three things that are wrong. For pictures of what a real cluster would take a day to show.
 import { exampleCopy, exampleDataset } from '../../dist/testing/example-copies.js'
+import { mulberry32 } from '../seeded-random.mjs'
 
 const GIB = 2 ** 30
 const HOUR_MS = 3_600_000
@@ -48,7 +49,7 @@ const NODES = Array.from({ length: 24 }, (_, at) => `gpu-${String(at + 1).padSta
 
 /** @returns {Promise<(seconds: number) => Promise<void>>} moves the downloads on, as if so many seconds had passed */
 export async function inventDay(record, { nowMs, url }) {
-  const random = makeRandom(7)
+  const random = mulberry32(7)
   const pick = (list) => list[Math.floor(random() * list.length)]
   const held = new Map(NODES.map((node) => [node, new Set()]))
   for (const [at, node] of NODES.entries()) {
@@ -250,16 +251,5 @@ async function beginStagings(record, nowMs) {
       }
       await record.reportProgress(progress, Date.now())
     }
-  }
-}
-
-/** Mulberry32: the same numbers for the same seed. */
-function makeRandom(seed) {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

@@ -1,4 +1,4 @@
-// Time that is simulated: events in their order, and random numbers from a seed.
+// Time that is simulated: events in their order, and weighted choices.
 
 /** Events by time; equal ones in the order in which they were added. */
 export class EventQueue {
@@ -59,14 +59,4 @@ export function pick(weights, random) {
     if (left < 0) return index
   }
   return weights.length - 1
-}
-
-export function mulberry32(seed) {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let value = Math.imul(state ^ (state >>> 15), 1 | state)
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
-    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296
-  }
 }
