@@ -80,7 +80,7 @@ function isExpired({
 
 function expired(why: string): DscError {
   return new DscError('SOURCE_DENIED', `the credentials of this user have expired, and ${why}`, {
-    hint: 'log in anew (aws sso login), then run the same dsc prepare: it goes on where it was',
+    hint: 'log in again (aws sso login), then rerun dsc prepare: it continues where it stopped',
   })
 }
 

@@ -29,7 +29,7 @@ export interface Obstacle {
   readonly hint: string
 }
 
-/** The deed of this id, or the user's last. Rejects with UNDO_IMPOSSIBLE if there is none. */
+/** The deed of this id, or the user's last. Rejects with UNDO_IMPOSSIBLE without one. */
 export async function findPastDeed(
   record: Pick<RecordStore, 'listEvents'>,
   { id, by }: UndoRequest,

@@ -60,7 +60,7 @@ function update(place: Place, changes: Partial<Parameters<typeof updateExecutabl
   })
 }
 
-/** What lies in the folder of the executable: no candidate may stay. */
+/** The files beside the executable; a candidate left behind would show. */
 function assertHas(place: Place, content: string): void {
   assert.equal(readFileSync(place.executable, 'utf8'), content)
   assert.deepEqual(readdirSync(place.bin), ['dsc'])

@@ -135,7 +135,7 @@ def _advised(rank, folder):
         found.append((type(state).__name__, getattr(state, "step", None)))
     path = f"{folder}/{rank}-later.json"
     Path(path).write_text(json.dumps({"format": "dsc.exchange.plan/1", "wire": "int4", "ddp": {}}))
-    with pytest.raises(ValueError, match="says 'int4' on the wire, known are fp32, fp16 and int8"):
+    with pytest.raises(ValueError, match="says 'int4' on the wire, expected fp32, fp16 or int8"):
         register_planned_hook(ddp, path)
     return link["halfValuesPerSecond"], link["int8ValuesPerSecond"], found
 

@@ -32,7 +32,7 @@ def run_ranks(ranks, function, *arguments, killed=()):
     """
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     # One process imports what the first steps of DDP and AdamW import, the ranks are its forks: at 2 to 4 s a rank,
-    # importing it anew took most of a test's time.
+    # importing that in every rank took most of a test's time.
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["torch.nn.parallel", "torch.distributed.fsdp", "torch._dynamo"])
     queue = context.SimpleQueue()

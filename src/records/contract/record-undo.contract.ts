@@ -7,7 +7,7 @@ import { DISK, exampleCopy, exampleLease, NOW_MS } from '../../testing/example-c
 import { NODE } from '../../testing/example-staging.js'
 import { contractTest, type OpenRecord } from './contract-test.contract.js'
 
-/** What a record keeps of deeds of users, and does to take them back. */
+/** How a record keeps users' deeds, and takes them back. */
 export function recordUndoContract(engine: string, open: OpenRecord): void {
   const contract = contractTest(engine, open)
 

@@ -74,7 +74,7 @@ test('parseListing takes the prefix off keys and folders', () => {
   assert.deepEqual(page?.folders, ['f/'])
 })
 
-test('parseListing refuses a listing that broke off, and an answer that is no listing', () => {
+test('parseListing refuses a truncated listing, and any other answer', () => {
   const text = format(
     [
       { key: 'a', size: 1 },

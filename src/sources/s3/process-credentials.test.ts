@@ -77,7 +77,7 @@ for (const { what, script, says } of [
   { what: 'nothing', script: '', says: /, found nothing$/ },
   { what: 'another version', script: `echo '{"Version":2}'`, says: /, found another object$/ },
   {
-    what: 'an expiry that is no time',
+    what: 'an invalid expiry',
     script: `echo '${JSON.stringify({ ...KEYS, Expiration: 'soon' })}'`,
     says: /, found another object$/,
   },

@@ -60,7 +60,7 @@ export async function openSdkTarget(
   }
 }
 
-/** This user's keys as the AWS SDK finds them. Rejects with SOURCE_DENIED if there are none. */
+/** This user's keys as the AWS SDK finds them. Rejects with SOURCE_DENIED without any. */
 export async function findSdkKeys(dataset: Dataset, aws: AwsSettings): Promise<Credentials> {
   const run = findProcess(dataset, aws)
   if (run) return resolveCredentials(run, dataset.source)
