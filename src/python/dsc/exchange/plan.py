@@ -81,7 +81,9 @@ def register_planned_hook(
         ddp.register_comm_hook(int8, blockwise_int8_hook)
         return int8
     if plan["wire"] != "fp16":
-        raise ValueError(f"{path} says {plan['wire']!r} on the wire, expected fp32, fp16 or int8: run dsc exchange plan again")
+        raise ValueError(
+            f"{path} says {plan['wire']!r} on the wire, expected fp32, fp16 or int8: run dsc exchange plan again"
+        )
     from .hook import ScaledHalf, scaled_half_hook
 
     state = ScaledHalf(ddp.module.parameters(), ddp.process_group, levels=plan.get("levels", 1))
