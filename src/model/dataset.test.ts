@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deriveDatasetName, parseDatasetName } from './dataset.js'
+import { deriveDatasetName, findOwner, isUndeclared, nameForOwner, parseDatasetName } from './dataset.js'
 import { parseSourceUrl } from './source-url.js'
 
 for (const { raw, parsed } of [
@@ -100,4 +100,21 @@ test('deriveDatasetName is readable, stable and differs between sources with the
   assert.notEqual(deriveDatasetName('s3://bucket/x/a/b/c/'), deriveDatasetName('s3://bucket/y/a/b/c/'))
   parseDatasetName(deriveDatasetName(`s3://bucket/${'ü'.repeat(300)}/`))
   parseDatasetName(deriveDatasetName('file:///'))
+})
+
+test('the name of a private dataset tells its owner: a user, or a namespace that may look like one', () => {
+  const source = 's3://bucket/x/'
+  for (const owner of [
+    0,
+    10_001,
+    'namespace:team-a',
+    'namespace:10001',
+    `namespace:${'n'.repeat(63)}`,
+  ] as const) {
+    const name = parseDatasetName(nameForOwner(deriveDatasetName(source), owner))
+    assert.equal(findOwner(name), owner)
+    assert.ok(isUndeclared({ name, source, include: [], exclude: [] }))
+  }
+  for (const name of ['private-0123abcd', 'private-0123abcd.ada', 'private-0123abcd.namespace-', 'flowers'])
+    assert.equal(findOwner(name), undefined, name)
 })

@@ -27,7 +27,7 @@ export interface Dataset {
   readonly dialect?: ToldDialect | undefined
   /** Columns that feeds read from rows, in this order. Default: all. */
   readonly columns?: readonly string[] | undefined
-  /** `user:…` and `group:…` that may read its copies, beside admins. Default: everybody. */
+  /** `user:…`, `group:…`, or one `namespace:…` that may read its copies, beside admins. Default: everybody. */
   readonly readers?: readonly string[] | undefined
 }
 
@@ -98,17 +98,22 @@ export function isUndeclared({ name, source, include, exclude, endpoint }: Datas
   return derived.some((one) => (owner === undefined ? one : nameForOwner(one, owner)) === name)
 }
 
+/** The uid of a user, or a namespace of Kubernetes as `readers` and `shares` name it. */
+export type Owner = number | `namespace:${string}`
+
 /**
- * The name of a source that one user reads with credentials of their own, from its derived name. It says nothing about
+ * The name of a source that one owner reads with credentials of their own, from its derived name. It says nothing about
  * the source, for everybody can list the folders of a cache.
  */
-export function nameForOwner(derivedName: string, uid: number): string {
-  return `private-${fnv1a(derivedName)}.${uid}`
+export function nameForOwner(derivedName: string, owner: Owner): string {
+  return `private-${fnv1a(derivedName)}.${String(owner).replace(':', '-')}`
 }
 
-/** The user who alone reads a dataset of this name, with credentials of their own; undefined: it is no such name. */
-export function findOwner(name: string): number | undefined {
-  const uid = /^private-[0-9a-f]{8}\.([0-9]{1,10})$/.exec(name)?.[1]
+/** The one owner who reads a dataset of this name, with credentials of their own; undefined: it is no such name. */
+export function findOwner(name: string): Owner | undefined {
+  const [, uid, namespace] =
+    /^private-[0-9a-f]{8}\.(?:([0-9]{1,10})|namespace-([a-z0-9][-a-z0-9]{0,62}))$/.exec(name) ?? []
+  if (namespace !== undefined) return `namespace:${namespace}`
   return uid === undefined ? undefined : Number(uid)
 }
 

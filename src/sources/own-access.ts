@@ -7,7 +7,7 @@ export interface Credentials {
   readonly expiresAtMs?: number | undefined
 }
 
-/** Credentials of one user for a source, and where it is: their dsc hands them over to a node's service. Plain data. */
+/** Credentials of one user or pod for a source, and where it is, as dsc or kubelet hands them over. Plain data. */
 export type HandedAccess =
   | {
       readonly scheme: 's3'
@@ -30,3 +30,11 @@ export type OwnAccess =
       readonly getKeys: () => Promise<Credentials> | Credentials
     })
   | Extract<HandedAccess, { readonly scheme: 'hf' }>
+
+/** Longer than any session token of AWS. */
+const MAX_SECRET_CHARACTERS = 16_384
+
+/** Whether a handed-over text may become a header. */
+export function isHeaderText(text: string): boolean {
+  return text.length <= MAX_SECRET_CHARACTERS && /^[\x21-\x7e]+$/.test(text)
+}

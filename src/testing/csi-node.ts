@@ -11,7 +11,13 @@ import { makeMemoryMounter } from './memory-mounter.js'
 
 export const POD = { uid: 'u-1', namespace: 'team-a', name: 'reader' }
 export const TARGET = '/pods/u-1/data'
-export const REQUEST: VolumeRequest = { volumeId: 'csi-1', target: TARGET, dataset: 'flowers', pod: POD }
+export const REQUEST: VolumeRequest = {
+  volumeId: 'csi-1',
+  target: TARGET,
+  dataset: 'flowers',
+  pod: POD,
+  secrets: {},
+}
 /** A deadline that never comes. */
 export const LATER = Number.POSITIVE_INFINITY
 
@@ -40,6 +46,7 @@ export async function makeCsiNode(context: TestContext, changes: Partial<Cache> 
       catalog: { declared, rules: { datasets: {}, sources: {} } },
       notes: new VolumeNotes(folder, (sentence) => told.push(sentence)),
       mounter,
+      onPrivate: () => {},
       note: (sentence) => told.push(sentence),
     })
   return {

@@ -30,7 +30,10 @@ export function chooseDataset(catalog: Catalog, namespace: string, raw: string):
       `namespace ${JSON.stringify(namespace)} may not read ${redactUrl(raw)}; try: namespaces: of ${found[0]!.name} in the agents' dsc.yaml`,
     )
   }
-  if (isUrl) return chooseSource(rules, namespace, raw)
+  if (isUrl) {
+    requireNameable(rules, namespace, raw)
+    return { name: deriveDatasetName(raw), source: raw, include: [], exclude: [] }
+  }
   const usable = declared.map(({ name }) => name).filter((name) => mayReadDataset(rules, namespace, name))
   const near = findClosest(raw, usable)
   throw new DscError('DATASET_UNKNOWN', `no dataset is called ${JSON.stringify(raw)}`, {
@@ -38,17 +41,17 @@ export function chooseDataset(catalog: Catalog, namespace: string, raw: string):
   })
 }
 
-function chooseSource(rules: NamespaceRules, namespace: string, url: string): Dataset {
-  if (!mayNameSource(rules, namespace, url))
-    throw new CsiRefusal(
-      'PERMISSION_DENIED',
-      `namespace ${JSON.stringify(namespace)} may not name the source ${redactUrl(url)}; try: agent.csi.sources in the agents' dsc.yaml`,
-    )
-  return { name: deriveDatasetName(url), source: url, include: [], exclude: [] }
+/** Refuses a URL that pods of the namespace may not name. */
+export function requireNameable(rules: NamespaceRules, namespace: string, url: string): void {
+  if (mayNameSource(rules, namespace, url)) return
+  throw new CsiRefusal(
+    'PERMISSION_DENIED',
+    `namespace ${JSON.stringify(namespace)} may not name the source ${redactUrl(url)}; try: agent.csi.sources in the agents' dsc.yaml`,
+  )
 }
 
 /** Throws USAGE for a URL that names no source. */
-function requireSource(url: string): void {
+export function requireSource(url: string): void {
   try {
     canonicalizeSource(url)
   } catch (error) {

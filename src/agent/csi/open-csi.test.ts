@@ -14,7 +14,7 @@ test('the plugin creates its sockets again after they were removed, and removes 
   context.mock.timers.enable({ apis: ['setInterval'] })
   const catalog = { declared: [], rules: { datasets: {}, sources: {} } }
   const settings = { driver: 'dsc.io', kubelet, catalog, mounter: makeMemoryMounter() }
-  const csi = await openCsi({ cache, settings, version: '1', note: () => {} })
+  const csi = await openCsi({ cache, settings, version: '1', onPrivate: () => {}, note: () => {} })
   const registry = join(kubelet, 'plugins_registry/dsc.io/reg.sock')
   for (const socket of [csi.path, registry]) {
     rmSync(socket)

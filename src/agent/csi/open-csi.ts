@@ -42,6 +42,8 @@ export function openCsi(options: {
   readonly cache: Cache
   readonly settings: CsiSettings
   readonly version: string
+  /** As in `VolumeMeans`. */
+  readonly onPrivate: () => void
   readonly note: (sentence: string) => void
 }): Promise<Csi> {
   const { cache, settings, note } = options
@@ -54,6 +56,7 @@ export function openCsi(options: {
       catalog,
       notes: new VolumeNotes(join(folders.plugin, 'volumes'), note),
       mounter,
+      onPrivate: options.onPrivate,
       note,
     })
     closers.add(() => volumes.stop())

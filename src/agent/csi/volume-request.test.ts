@@ -13,6 +13,7 @@ const MESSAGE: PublishMessage = {
     'csi.storage.k8s.io/pod.namespace': 'team-a',
     dataset: 'flowers',
   },
+  secrets: { HF_TOKEN: 't' },
 }
 
 test('kubelet says for which pod a volume is', () => {
@@ -21,6 +22,7 @@ test('kubelet says for which pod a volume is', () => {
     target: MESSAGE.targetPath,
     dataset: 'flowers',
     pod: { uid: 'u-1', namespace: 'team-a', name: 'reader' },
+    secrets: { HF_TOKEN: 't' },
   })
   const { pod } = parseVolumeRequest({ ...MESSAGE, volumeContext: { dataset: 'flowers' } })
   assert.deepEqual(pod, { uid: 'csi-1', namespace: '', name: 'csi-1' })

@@ -17,6 +17,8 @@ export interface VolumeRequest {
   /** A name of a dataset, or a URL. */
   readonly dataset: string
   readonly pod: Pod
+  /** The pod's `nodePublishSecretRef`; empty: none. */
+  readonly secrets: Readonly<Record<string, string>>
 }
 
 /** A request of kubelet, as far as dsc reads it. */
@@ -25,6 +27,7 @@ export interface PublishMessage {
   readonly targetPath: string
   readonly volumeCapability: Capability | null
   readonly volumeContext: Readonly<Record<string, string>>
+  readonly secrets: Readonly<Record<string, string>>
 }
 
 /** The use of a volume. Access modes do not matter: it is read-only in any. */
@@ -48,7 +51,7 @@ export function parseVolumeRequest(message: PublishMessage): VolumeRequest {
     namespace: volumeContext[`${POD}namespace`] ?? '',
     name: volumeContext[`${POD}name`] ?? volumeId,
   }
-  return { volumeId, target, dataset: findDatasetAttribute(volumeContext), pod }
+  return { volumeId, target, dataset: findDatasetAttribute(volumeContext), pod, secrets: message.secrets }
 }
 
 /** Throws USAGE for a volume that is not a folder of files. */

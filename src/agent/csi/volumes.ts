@@ -1,11 +1,13 @@
 import type { Cache } from '../../cache/cache.js'
 import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
+import { readWithOwn } from '../../cache/read-with-own.js'
 import { redactUrl } from '../../failure/redact.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { MountEntry } from '../../platform/mount-table.js'
-import { type Catalog, chooseDataset } from './choose-dataset.js'
+import type { Catalog } from './choose-dataset.js'
 import { CsiRefusal } from './csi-failure.js'
 import { findMount, type Mounter } from './mounter.js'
+import { chooseVolumeSource } from './own-volume.js'
 import { endLeases, isLeaseOf, keepLease, leaseOfPod } from './volume-leases.js'
 import type { VolumeNote, VolumeNotes } from './volume-notes.js'
 import type { VolumeRequest } from './volume-request.js'
@@ -27,6 +29,8 @@ export interface VolumeMeans {
   readonly catalog: Catalog
   readonly notes: VolumeNotes
   readonly mounter: Mounter
+  /** Called before the first copy is staged that one namespace alone may see. */
+  readonly onPrivate: () => void
   readonly note: (sentence: string) => void
 }
 
@@ -62,12 +66,17 @@ export class Volumes {
       return
     }
     const { volumeId, pod } = request
-    const dataset = chooseDataset(catalog, pod.namespace, request.dataset)
+    const { dataset, own } = chooseVolumeSource(catalog, request)
+    if (own) this.#means.onPrivate()
     const named = { named: request.dataset, dataset: dataset.name }
-    const note = known ?? { version: 1, volumeId, target, pod, ...named }
+    const note: VolumeNote = { version: 1, volumeId, target, pod, ...named }
     if (!known) notes.save(note)
     const staging =
-      this.#stagings.get(target) ?? new VolumeStaging({ cache, dataset, pod, note: this.#means.note })
+      this.#stagings.get(target) ??
+      new VolumeStaging({
+        ...{ dataset, pod, note: this.#means.note },
+        cache: own ? readWithOwn(cache, own) : cache,
+      })
     this.#stagings.set(target, staging)
     const holdMs = Math.min(MAX_HOLD_MS, deadlineMs - Date.now() - ANSWER_MS)
     let prepared: Prepared | undefined

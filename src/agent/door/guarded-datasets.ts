@@ -68,7 +68,7 @@ export class GuardedDatasets {
       // By its name, for the history outlives the copies.
       const owner = findOwner(name)
       if (owner === undefined) others.add(name)
-      else note(name, [`user:${await this.#directory.nameOf(owner)}`])
+      else note(name, [typeof owner === 'string' ? owner : `user:${await this.#directory.nameOf(owner)}`])
     }
     if (others.size === 0) return found
     for (const { name, readers } of await listDefinitions()) if (others.has(name)) note(name, readers)

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { DscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
-import type { HandedAccess, OwnAccess } from '../../sources/own-access.js'
+import { type HandedAccess, isHeaderText, type OwnAccess } from '../../sources/own-access.js'
 import { type Fields, readFields, readFlag, readNumber, readOptional } from './read-input.js'
 
-/** Longer than any session token of AWS. */
-const MAX_SECRET_CHARACTERS = 16_384
 /** How long a client may take to find new keys, ms: its user's chain may ask a process, or STS. */
 const PATIENCE_MS = 60_000
 
@@ -115,6 +113,6 @@ function readHidden(fields: Fields, name: string): Fields {
 /** A text that may become a header. */
 function readSecret(fields: Fields, name: string): string {
   const raw = fields[name]
-  if (typeof raw === 'string' && raw.length <= MAX_SECRET_CHARACTERS && /^[\x21-\x7e]+$/.test(raw)) return raw
+  if (typeof raw === 'string' && isHeaderText(raw)) return raw
   throw new RangeError(`${name}: expected printable ASCII characters`)
 }

@@ -1,7 +1,8 @@
+import { readWithOwn } from '../../cache/read-with-own.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Dataset, deriveDatasetName, nameForOwner } from '../../model/dataset.js'
 import { parseSourceUrl } from '../../model/source-url.js'
-import { readHubEndpoint } from '../../sources/hub-endpoint.js'
+import { isKnownPlace } from '../../sources/known-place.js'
 import type { HandedAccess } from '../../sources/own-access.js'
 import { type DoorCall, requireRight } from './door-call.js'
 import { keepAccess } from './handed-access.js'
@@ -17,7 +18,7 @@ export function openOwnSource(
 ): { readonly dataset: Dataset; readonly call: DoorCall } {
   const { name, source, include, exclude, endpoint } = asked
   const { asker, service } = call
-  requireRight(call, { kind: 'hand-over', isKnown: isKnownPlace(call, access) })
+  requireRight(call, { kind: 'hand-over', isKnown: isKnownPlace(access, service.cache.declared) })
   const reaches = endpoint === undefined ? [{}] : [{}, { endpoint }]
   const names = reaches.map((reach) =>
     nameForOwner(deriveDatasetName(source, { include, exclude, ...reach }), asker.uid),
@@ -27,28 +28,11 @@ export function openOwnSource(
       hint: 'dsc --version, and the version of the service, should be the same',
     })
   const dataset = { name, source, include, exclude, ...(endpoint && { endpoint }), readers: [ownParty(call)] }
-  const own = keepAccess(access, call.askAccess)
-  const cache = {
-    ...service.cache,
-    openSource: (one: Dataset) => service.cache.openSource(one, own),
-    openStagingSource: undefined,
-    findKept: () => undefined,
-  }
+  const cache = readWithOwn(service.cache, keepAccess(access, call.askAccess))
   return { dataset, call: { ...call, service: { ...service, cache } } }
 }
 
 /** The user who asks, as `readers:` names them. */
 function ownParty({ asker }: DoorCall): string {
   return asker.parties.find((party) => party.startsWith('user:'))!
-}
-
-/**
- * Whether credentials may be sent there: to any other server a user could have the service say what only its own
- * address, or its own user, is told.
- */
-function isKnownPlace({ service }: DoorCall, { scheme, endpoint }: HandedAccess): boolean {
-  if (scheme === 's3' && endpoint === undefined) return true
-  const declared = (service.cache.declared ?? []).flatMap((dataset) => dataset.endpoint ?? [])
-  const known = scheme === 'hf' ? [readHubEndpoint({}), ...declared] : declared
-  return known.some((one) => URL.canParse(one) && one.replace(/\/+$/, '') === endpoint?.replace(/\/+$/, ''))
 }

@@ -109,7 +109,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     watch = await openWatch(options, { url, findCsi: () => csi }, closers)
     await agentMetrics.refresh()
     const gateway = await openGateway(options, metrics, closers)
-    csi = await openPlugin(options, closers)
+    csi = await openPlugin(options, privates, closers)
     await openDoors(options, { metrics, privates, stopping: stopping.signal }, closers)
     const stop = () => {
       endAnswers() // at once: clients of the gateway may take a while
@@ -209,11 +209,12 @@ async function openGateway(
 /** Loads gRPC, 60 ms, for agents that need it alone. */
 async function openPlugin(
   { cache, csi: settings, version, note }: AgentOptions,
+  privates: PrivateCopies,
   closers: Closers,
 ): Promise<Csi | undefined> {
   if (settings === undefined) return undefined
   const { openCsi } = await import('../csi/open-csi.js')
-  const csi = await openCsi({ cache, settings, version, note })
+  const csi = await openCsi({ cache, settings, version, onPrivate: () => privates.note(), note })
   closers.add(() => csi.stop())
   return csi
 }
