@@ -84,3 +84,17 @@ test('what the API server refuses is told once, and tried again', async () => {
   await node.keep()
   assert.equal(told.length, 1, 'an agent that stops says nothing')
 })
+
+test('an agent that stops takes its labels along, and sets none any more', async () => {
+  const { node, patches, state } = makeNode([NOT_READY])
+  state.copies = [exampleCopy('flowers')]
+  await node.keep()
+  await node.leave()
+  await node.keep()
+  assert.deepEqual(patches.slice(1), [
+    [PATH, 'merge-patch', { metadata: { labels: { 'dsc.io/flowers': null } } }],
+  ])
+  const { node: unread, patches: first } = makeNode()
+  await unread.leave()
+  assert.deepEqual(first, [[PATH, 'merge-patch', { metadata: { labels: { 'dsc.io/old': null } } }]])
+})

@@ -34,6 +34,7 @@ export class NodeObject {
   #labels: Readonly<Record<string, string>> = {}
   #readAtMs = Number.NEGATIVE_INFINITY
   #isRegistered = false
+  #isLeaving = false
   #keeping: Promise<void> | undefined
   #told: string | undefined
 
@@ -47,6 +48,16 @@ export class NodeObject {
     await this.#keeping
     this.#isRegistered = true
     this.#readAtMs = Number.NEGATIVE_INFINITY
+    await this.keep()
+  }
+
+  /**
+   * Takes its labels from the node, as nothing would keep them true: pods must not go where no agent mounts. The next
+   * agent sets them again. The taint stays as it is, for it says the same. Never rejects.
+   */
+  async leave(): Promise<void> {
+    this.#isLeaving = true
+    await this.#keeping
     await this.keep()
   }
 
@@ -73,7 +84,8 @@ export class NodeObject {
   async #update(): Promise<void> {
     const { api, driver, shown, listCopies } = this.#means
     if (performance.now() - this.#readAtMs > READ_AFTER_MS) await this.#read()
-    const labels = planLabels({ driver, labels: this.#labels, copies: await listCopies(), shown })
+    const copies = this.#isLeaving ? [] : await listCopies()
+    const labels = planLabels({ driver, labels: this.#labels, copies, shown })
     if (Object.keys(labels).length === 0) return
     await api.patch(this.#path, 'merge-patch', { metadata: { labels } })
     const next = Object.entries({ ...this.#labels, ...labels })

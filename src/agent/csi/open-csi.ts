@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from '../../cache/cache.js'
 import { openOrClose } from '../../failure/closers.js'
 import type { Dataset } from '../../model/dataset.js'
@@ -15,6 +16,9 @@ import { registerPlugin } from './register-plugin.js'
 import { pluginFolders } from './start-mounter.js'
 import { VolumeNotes } from './volume-notes.js'
 import { Volumes } from './volumes.js'
+
+/** How long an agent that stops waits for the API server, in ms. */
+const LEAVE_MS = 3000
 
 /** The settings of the plugin. */
 export interface CsiSettings {
@@ -72,6 +76,7 @@ export function openCsi(options: {
     const stopping = new AbortController()
     closers.add(() => stopping.abort('the agent stops'))
     const nodeObject = findNodeObject(options, stopping.signal)
+    closers.add(() => Promise.race([nodeObject?.leave(), sleep(LEAVE_MS, undefined, { ref: false })]))
     const onTaken = () => void nodeObject?.registered()
     closers.add(await registerPlugin({ driver, endpoint: path, path: registry, onTaken, note }))
     return {
