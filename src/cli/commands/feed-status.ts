@@ -1,8 +1,7 @@
-import { existsSync, readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { askFeed } from '../../feed/session/ask-feed.js'
+import { askFeed, askRunningFeeds, type FeedText } from '../../feed/session/ask-feed.js'
 import { MESSAGE } from '../../feed/session/wire.js'
 import type { FeedStatusAnswer } from '../answers/feed-answers.js'
 import type { CliContext } from '../context.js'
@@ -21,15 +20,12 @@ export function feedStatusCommand(context: CliContext): Command {
     .option('--stop', 'end the feed')
     .addHelpText('after', '\nExamples:\n  dsc feed status\n  dsc feed status --stop')
     .action(async (options: StatusOptions) => {
-      const paths = options.socket === undefined ? findSockets(context.environment) : [options.socket]
-      if (options.stop && paths.length > 1)
-        throw new DscError('USAGE', `${paths.length} feeds run: say which one to end`, {
-          hint: `--socket ${paths[0]}`,
+      const feeds = await ask(options.socket, context.environment)
+      if (options.stop && feeds.length > 1)
+        throw new DscError('USAGE', `${feeds.length} feeds run: say which one to end`, {
+          hint: `--socket ${feeds[0]!.socket}`,
         })
-      const feeds = await Promise.all(
-        paths.map(async (socket) => ({ socket, text: await askFeed(socket, MESSAGE.status) })),
-      )
-      if (options.stop) await askFeed(paths[0]!, MESSAGE.stop)
+      if (options.stop) await askFeed(feeds[0]!.socket, MESSAGE.stop)
       const answer: FeedStatusAnswer = {
         dsc: 1,
         metrics: parseMetrics(feeds[0]!.text),
@@ -39,18 +35,19 @@ export function feedStatusCommand(context: CliContext): Command {
     })
 }
 
-/** The sockets of this user's feeds: the default one, or those of feeds that Python has started beside it. */
-function findSockets(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
-  const path = defaultSocketPath(environment)
-  if (environment.DSC_FEED_SOCKET || existsSync(path)) return [path]
-  const folder = dirname(path)
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => SOCKET_OF_PYTHON.test(name)) : []
-  return names.length > 0 ? names.sort().map((name) => join(folder, name)) : [path]
+/** Asks the named feed, or every feed of this user that runs. */
+async function ask(
+  named: string | undefined,
+  environment: CliContext['environment'],
+): Promise<readonly FeedText[]> {
+  const socket = named ?? environment.DSC_FEED_SOCKET
+  if (socket) return [{ socket, text: await askFeed(socket, MESSAGE.status) }]
+  const usual = defaultSocketPath(environment)
+  const feeds = await askRunningFeeds(dirname(usual), MESSAGE.status)
+  return feeds.length > 0 ? feeds : [{ socket: usual, text: await askFeed(usual, MESSAGE.status) }]
 }
 
-const SOCKET_OF_PYTHON = /^feed-[0-9a-f]{20}\.sock$/
-
-function formatFeed({ socket, text }: { socket: string; text: string }, count: number): string {
+function formatFeed({ socket, text }: FeedText, count: number): string {
   return count === 1 ? text.trimEnd() : `# ${socket}\n${text.trimEnd()}`
 }
 

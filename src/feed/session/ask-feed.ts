@@ -1,3 +1,5 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 import { connectToFeed } from './connect-to-feed.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames } from './wire.js'
@@ -31,3 +33,32 @@ export function askFeed(socketPath: string, type: number): Promise<string> {
     )
   })
 }
+
+/** The answer of one feed. */
+export interface FeedText {
+  readonly socket: string
+  readonly text: string
+}
+
+/**
+ * Asks every feed that has a socket in `folder`: the one of `dsc feed serve`, and those that Python started. A feed that
+ * was killed leaves its socket behind, which must not hide the others, so sockets that nobody answers at are left out.
+ */
+export async function askRunningFeeds(folder: string, type: number): Promise<readonly FeedText[]> {
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => FEED_SOCKET.test(name)) : []
+  const answers = await Promise.all(
+    names.sort().map(async (name) => {
+      const socket = join(folder, name)
+      try {
+        return [{ socket, text: await askFeed(socket, type) }]
+      } catch (error) {
+        if (error instanceof DscError && error.code === 'FEED_GONE') return []
+        throw error
+      }
+    }),
+  )
+  return answers.flat()
+}
+
+/** `feed.sock`, and what src/python/dsc/feed/launch.py calls its own. */
+const FEED_SOCKET = /^feed(-[0-9a-f]{20})?\.sock$/
