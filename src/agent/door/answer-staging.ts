@@ -126,9 +126,8 @@ export const STAGING_OPERATIONS: Readonly<Record<string, Operation>> = {
 
 /** Takes back the deed that is named, or the asker's last, whose name is the one that the kernel gives. */
 async function answerUndo(call: DoorCall): Promise<DoorResult> {
-  const { record, nowMs } = call.service.cache
   const request = { id: readOptional(call.input, 'id', readNumber), by: nameAsker(call.asker) }
-  const deed = await findPastDeed(record, request, nowMs())
+  const deed = await findPastDeed(call.service.cache, request)
   for (const { dataset } of deed.events) await requireReader(call, dataset)
   const isOfAsker = ({ detail }: RecordEvent) =>
     (detail.lease as Lease | undefined)?.holder.userId === call.asker.uid

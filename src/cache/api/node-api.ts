@@ -46,7 +46,7 @@ export interface NodeApi {
   evict(selection: EvictionSelection, options: { readonly by?: string | undefined }): Promise<Evicted>
   /** Users' deeds of the last day that can be taken back, newest first. */
   listDeeds(): Promise<readonly PastDeed[]>
-  /** Takes back the deed of this id, or the last one of `by`. Rejects with UNDO_IMPOSSIBLE if none of it can be. */
+  /** Takes back the deed of this id, or the last one of `by` that can be. Rejects with UNDO_IMPOSSIBLE if none can be. */
   undo(request: UndoRequest): Promise<Undone>
 }
 
@@ -65,8 +65,7 @@ export function createOwnApi(cache: Cache): NodeApi {
         : (await import('../eviction/evict-copies.js')).planEvictionOf(cache, selection),
     evict: async (selection, { by }) =>
       (await import('../eviction/evict-copies.js')).evictCopies(cache, selection, by),
-    listDeeds: async () =>
-      (await import('../upkeep/past-deeds.js')).listPastDeeds(cache.record, cache.nowMs()),
+    listDeeds: async () => (await import('../upkeep/undo-deed.js')).listUndoable(cache),
     undo: async (request) => (await import('../upkeep/undo-deed.js')).undoDeed(cache, request),
   }
 }

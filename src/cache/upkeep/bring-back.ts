@@ -10,7 +10,7 @@ import { guardCopy } from '../guard-copy.js'
 import { readHeldManifest } from '../held-manifest.js'
 import { type KeptCopy, keepCopy, listKept, measureRoom, takeOutKept } from '../kept-copies.js'
 import { createCopyId, describeAdopted } from './adopted-copy.js'
-import type { Obstacle } from './undo-deed.js'
+import { explainEmptied, explainPresent, type Obstacle } from './find-losses.js'
 
 /** Attempts, each after evictions that another process left unfinished. */
 const MAX_ATTEMPTS = 100
@@ -40,7 +40,7 @@ export async function bringBack(
   const { version } = event.detail as unknown as EvictedFacts
   const copyId = createCopyId()
   const directory = copyDirectory(cache.root, { dataset, version, copyId })
-  if (kept === undefined || !takeOutKept(cache.root, kept, directory)) return explainGone(cache, event)
+  if (kept === undefined || !takeOutKept(cache.root, kept, directory)) return explainEmptied(dataset)
   const copy = await describeReturned(cache, event, { copyId, directory }).catch((error: unknown) => {
     keepCopy(cache.root, directory, kept)
     throw error
@@ -113,20 +113,6 @@ async function admitReturned(
     await finishEvictions(cache, answer.evicting)
   }
   return 'no-room'
-}
-
-async function explainGone({ record, nowMs }: Cache, { dataset, node }: RecordEvent): Promise<Obstacle> {
-  const present = await record.listCopies({ dataset, node }, nowMs())
-  return present.some(({ state }) => state !== 'evicting')
-    ? explainPresent(dataset)
-    : {
-        reason: `the files of ${dataset} are gone: something needed their room`,
-        hint: `dsc prepare ${dataset}`,
-      }
-}
-
-function explainPresent(dataset: string): Obstacle {
-  return { reason: `${dataset} is here again, or being staged`, hint: `dsc why ${dataset}` }
 }
 
 function explain(

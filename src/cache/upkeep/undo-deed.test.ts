@@ -10,7 +10,7 @@ import { keepCopy, listKept, measureRoom } from '../kept-copies.js'
 import { planPrepare } from '../prepare/plan-prepare.js'
 import { applyCleanUp, planCleanUpOf } from './clean-up.js'
 import { listPastDeeds } from './past-deeds.js'
-import { findPastDeed, undoDeed } from './undo-deed.js'
+import { findPastDeed, listUndoable, undoDeed } from './undo-deed.js'
 
 const HOUR_MS = 3_600_000
 const LOCK = { by: 'ops', reason: 'paper', atMs: 1 }
@@ -73,7 +73,7 @@ test('each user takes back their own last deed, and another by its id', async (t
   world.nowMs += 1000
   await evictCopies(cache, { kind: 'datasets', names: ['flowers'] }, 'bob')
   await assert.rejects(undoDeed(cache, { by: 'eve' }), { code: 'UNDO_IMPOSSIBLE' })
-  const { id } = await findPastDeed(cache.record, { by: 'bob' }, world.nowMs)
+  const { id } = await findPastDeed(cache, { by: 'bob' })
   await undoDeed(cache, { by: 'ada' })
   assert.deepEqual(await states(), ['birds ready'])
   await undoDeed(cache, { by: 'ada', id })
@@ -102,7 +102,8 @@ test('kept copies count as free, and go, oldest first, when a download needs the
   const [, ofBirds] = await listPastDeeds(cache.record, world.nowMs)
   await assert.rejects(undoDeed(cache, { by: 'ada', id: ofBirds!.id }), {
     code: 'UNDO_IMPOSSIBLE',
-    message: 'the files of birds are gone: something needed their room',
+    message:
+      /^cannot take back the eviction of birds, .*: the files of birds are gone: something needed their room$/,
     hint: 'dsc prepare birds',
   })
 })
@@ -119,7 +120,7 @@ test('a copy that would need a victim, or is here again, stays in the trash', as
   await evict('flowers')
   await stage('birds')
   await assert.rejects(undoDeed(cache, { by: 'ada' }), {
-    message: /^flowers needs \d.* which the limits no longer leave$/,
+    message: /: flowers needs \d.* which the limits no longer leave$/,
     hint: 'dsc prepare flowers',
   })
   await evictCopies(cache, { kind: 'datasets', names: ['birds'] })
@@ -134,7 +135,7 @@ test('a dataset that is here again is not taken back: jobs would get the older v
   const { cache, stage, states, evict } = await openCacheWith(t, ['flowers'])
   await evict('flowers')
   await stage('flowers')
-  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /^flowers is here again/ })
+  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /: flowers is here again/ })
   assert.deepEqual(await states(), ['flowers ready'])
 })
 
@@ -172,7 +173,7 @@ test('a kill after the files are back leaves a copy that the next cleanup adopts
   await assert.rejects(undoDeed(killed, { by: 'ada' }), /killed/)
   await cleanUp(cache)
   assert.deepEqual(await states(), ['flowers ready'])
-  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /^flowers is here again/ })
+  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /: flowers is here again/ })
 })
 
 test('a cleanup that adopts the files in the middle of an undo carries it out', async (t) => {
@@ -302,9 +303,9 @@ test('files that are not what was evicted stay in the trash', async (t) => {
 test('what was evicted on another node is refused with the command for there', async (t) => {
   const { cache, evict } = await openCacheWith(t, ['flowers'])
   await evict('flowers')
-  const { id } = await findPastDeed(cache.record, { by: 'ada' }, cache.nowMs())
+  const { id } = await findPastDeed(cache, { by: 'ada' })
   await assert.rejects(undoDeed({ ...cache, node: 'node-b' }, { by: 'ada' }), {
-    message: 'flowers was evicted on node-a: its files are in the trash there',
+    message: /: flowers was evicted on node-a: its files are in the trash there$/,
     hint: `dsc undo ${id} on node-a`,
   })
   assert.equal(listKept(cache.root).length, 1)
@@ -322,7 +323,7 @@ test('an unlock is taken back with its reason, unless somebody locked it since',
   await set(null)
   await set({ ...LOCK, by: 'bob' })
   await assert.rejects(undoDeed(cache, { by: 'ada' }), {
-    message: 'flowers on node-a is locked already, by bob',
+    message: 'cannot take back the unlock of flowers: flowers on node-a is locked already, by bob',
   })
 })
 
@@ -340,9 +341,51 @@ test('a release is taken back for what is left of its time, while its copy is th
   assert.deepEqual([again?.task, again?.expiresAtMs], ['job', expiresAtMs])
   await release()
   await evictCopies(cache, { kind: 'datasets', names: ['flowers'] })
-  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: 'the copy of flowers on node-a is gone' })
+  await assert.rejects(undoDeed(cache, { by: 'ada' }), {
+    message: 'cannot take back the release of flowers: the copy of flowers on node-a is gone',
+  })
   world.nowMs += HOUR_MS
   await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /would have expired since$/ })
+})
+
+test('what cannot be taken back any more hides no older deed, and is not listed', async (t) => {
+  const { cache, world, evict, stage } = await openCacheWith(t, ['birds', 'flowers', 'trees', 'ferns'])
+  const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: world.nowMs + HOUR_MS } as const
+  const release = async (dataset: string) => {
+    world.nowMs += 1000
+    await cache.record.leaseReady({ dataset, node: cache.node, lease }, world.nowMs)
+    await cache.record.releaseUses({ task: 'job' }, world.nowMs, 'ada')
+  }
+  const unlock = async (dataset: string) => {
+    world.nowMs += 1000
+    await cache.record.setLock({ dataset }, LOCK, world.nowMs)
+    await cache.record.setLock({ dataset }, null, world.nowMs, 'ada')
+  }
+  await unlock('birds')
+  await release('flowers')
+  await unlock('flowers')
+  await evictCopies(cache, { kind: 'datasets', names: ['flowers'] })
+  await evict('trees', 'ferns')
+  await stage('trees')
+  const listed = async () =>
+    (await listUndoable(cache)).map(({ kind, events }) => [kind, ...events.map(({ dataset }) => dataset)])
+  assert.deepEqual(await listed(), [
+    ['evict', 'trees', 'ferns'],
+    ['unlock', 'birds'],
+  ])
+  const partly = await undoDeed(cache, { by: 'ada' })
+  assert.deepEqual(
+    partly.refused.map(({ reason }) => reason),
+    ['trees is here again, or being staged'],
+  )
+  assert.deepEqual(await listed(), [['unlock', 'birds']])
+  const { deed } = await undoDeed(cache, { by: 'ada' })
+  assert.deepEqual([deed.kind, deed.events[0]?.dataset], ['unlock', 'birds'])
+  assert.deepEqual(await listed(), [])
+  await assert.rejects(undoDeed(cache, { by: 'ada' }), {
+    code: 'UNDO_IMPOSSIBLE',
+    message: /^cannot take back the eviction of trees, .*: trees is here again, or being staged$/,
+  })
 })
 
 test('a lease of a process that has ended is not taken back', async (t) => {
@@ -352,5 +395,5 @@ test('a lease of a process that has ended is not taken back', async (t) => {
   const lease = { task: 'job', holder, expiresAtMs: null }
   await cache.record.leaseReady({ dataset: 'flowers', node: cache.node, lease }, world.nowMs)
   await cache.record.releaseUses({ task: 'job' }, world.nowMs, 'ada')
-  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /^nothing would hold flowers: process/ })
+  await assert.rejects(undoDeed(cache, { by: 'ada' }), { message: /: nothing would hold flowers: process/ })
 })

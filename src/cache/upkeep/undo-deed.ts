@@ -1,12 +1,11 @@
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import type { Copy, CopyLock } from '../../model/copy.js'
-import { isLeaseLive, type Lease } from '../../model/lease.js'
+import type { Lease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import { checkProcess } from '../../platform/processes.js'
-import type { RecordStore } from '../../records/contract/record-store.js'
 import type { Cache } from '../cache.js'
-import { findDeadLeases } from '../leases/find-dead-leases.js'
 import { bringBack } from './bring-back.js'
+import { describeDeed } from './describe-deed.js'
+import { explainGone, findLosses, type Obstacle } from './find-losses.js'
 import { listPastDeeds, type PastDeed } from './past-deeds.js'
 
 /** A user's wish to take back the deed of this id, or the last one of their own. */
@@ -23,20 +22,22 @@ export interface Undone {
   readonly refused: readonly { readonly dataset: string; readonly reason: string }[]
 }
 
-/** Why something stays as it is, and the command that helps. */
-export interface Obstacle {
-  readonly reason: string
-  readonly hint: string
+/** Users' deeds of the last day of which something can still be taken back, newest first. */
+export async function listUndoable(cache: Cache): Promise<readonly PastDeed[]> {
+  const deeds = await listPastDeeds(cache.record, cache.nowMs())
+  const events = deeds.flatMap((deed) => deed.events)
+  const losses = await findLosses(cache, events)
+  return deeds.filter((deed) => deed.events.some(({ sequence }) => !losses.has(sequence)))
 }
 
-/** The deed of this id, or the user's last. Rejects with UNDO_IMPOSSIBLE without one. */
-export async function findPastDeed(
-  record: Pick<RecordStore, 'listEvents'>,
-  { id, by }: UndoRequest,
-  nowMs: number,
-): Promise<PastDeed> {
-  const deeds = await listPastDeeds(record, nowMs)
-  const found = deeds.find((deed) => (id === undefined ? deed.by === by : deed.id === id))
+/**
+ * The deed of this id, or the user's last that can be taken back; if none can, the last one, so that an undo says why.
+ * Rejects with UNDO_IMPOSSIBLE without one.
+ */
+export async function findPastDeed(cache: Cache, { id, by }: UndoRequest): Promise<PastDeed> {
+  const isAsked = (deed: PastDeed) => (id === undefined ? deed.by === by : deed.id === id)
+  const undoable = id === undefined ? (await listUndoable(cache)).find(isAsked) : undefined
+  const found = undoable ?? (await listPastDeeds(cache.record, cache.nowMs())).find(isAsked)
   if (found) return found
   const message =
     id === undefined
@@ -50,21 +51,27 @@ export async function findPastDeed(
  * UNDO_IMPOSSIBLE if none can be.
  */
 export async function undoDeed(cache: Cache, request: UndoRequest): Promise<Undone> {
-  const deed = await findPastDeed(cache.record, request, cache.nowMs())
+  const deed = await findPastDeed(cache, request)
+  const losses = await findLosses(cache, deed.events)
   const done: RecordEvent[] = []
   const refused: (Obstacle & { readonly dataset: string })[] = []
   for (const event of deed.events) {
     const reason = `${request.by} took back the ${deed.kind} of ${new Date(deed.atMs).toISOString()}`
-    const obstacle = await takeBack(cache, event, { deed, reason }).catch((error: unknown) => {
-      // A misplaced entry must not stop the rest.
-      if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
-      return { reason: error.message, hint: error.hint ?? 'dsc cleanup' }
-    })
+    const obstacle =
+      losses.get(event.sequence) ??
+      (await takeBack(cache, event, { deed, reason }).catch((error: unknown) => {
+        // A misplaced entry must not stop the rest.
+        if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
+        return { reason: error.message, hint: error.hint ?? 'dsc cleanup' }
+      }))
     if (obstacle) refused.push({ dataset: event.dataset, ...obstacle })
     else done.push(event)
   }
   const [first] = refused
-  if (done.length === 0 && first) throw new DscError('UNDO_IMPOSSIBLE', first.reason, { hint: first.hint })
+  if (done.length === 0 && first)
+    throw new DscError('UNDO_IMPOSSIBLE', `cannot take back the ${describeDeed(deed)}: ${first.reason}`, {
+      hint: first.hint,
+    })
   return { deed, done, refused: refused.map(({ dataset, reason }) => ({ dataset, reason })) }
 }
 
@@ -86,7 +93,7 @@ async function lockAgain(cache: Cache, event: RecordEvent): Promise<Obstacle | u
   const { dataset, node, copyId, detail } = event
   const lock = detail.lock as CopyLock
   const [copy] = await cache.record.setLock({ copyId: copyId ?? '' }, lock, cache.nowMs())
-  if (copy === undefined) return isGone(event)
+  if (copy === undefined) return explainGone(event)
   if (isSameLock(copy, lock)) return undefined
   return {
     reason: `${dataset} on ${node} is locked already, by ${copy.lock?.by}`,
@@ -100,21 +107,9 @@ function isSameLock({ lock }: Copy, { by, reason, atMs }: CopyLock): boolean {
 
 /** Grants the lease that was released: for the same holder, until the same time. */
 async function leaseAgain(cache: Cache, event: RecordEvent): Promise<Obstacle | undefined> {
-  const { dataset } = event
   const lease = event.detail.lease as Lease
   const { copyId, task, holder, expiresAtMs } = lease
   const purpose = lease.purpose === 'transfer' ? 'transfer' : 'use'
-  const nowMs = cache.nowMs()
-  const hint = `dsc prepare ${dataset}`
-  if (!isLeaseLive(lease, nowMs))
-    return { reason: `the lease of ${task} on ${dataset} would have expired since`, hint }
-  const slurmJobs = holder.kind === 'slurm' ? await cache.listSlurmJobs() : undefined
-  const [dead] = findDeadLeases([lease], { checkProcess, slurmJobs, nowMs })
-  if (dead) return { reason: `nothing would hold ${dataset}: ${dead.reason}`, hint }
   const request = { copyId, purpose, lease: { task, holder, expiresAtMs } } as const
-  return (await cache.record.leaseCopy(request, nowMs)) ? undefined : isGone(event)
-}
-
-function isGone({ dataset, node }: RecordEvent): Obstacle {
-  return { reason: `the copy of ${dataset} on ${node} is gone`, hint: `dsc prepare ${dataset}` }
+  return (await cache.record.leaseCopy(request, cache.nowMs())) ? undefined : explainGone(event)
 }

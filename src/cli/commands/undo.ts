@@ -1,11 +1,11 @@
 import { Command } from 'commander'
+import { describeDeed, describeUndone, measureEvent } from '../../cache/upkeep/describe-deed.js'
 import type { PastDeed } from '../../cache/upkeep/past-deeds.js'
 import { findUserName } from '../../platform/this-user.js'
 import type { DeedsAnswer, UndoAnswer } from '../answers/cache-answers.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
-import { describeDeed, describeUndone, measureEvent } from '../output/describe-deed.js'
 
 /** `dsc undo`: takes back what a user did in the last day, while the files are in the trash. */
 export function undoCommand(context: CliContext): Command {

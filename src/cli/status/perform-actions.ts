@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import { describeUndone } from '../../cache/upkeep/describe-deed.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
@@ -8,7 +9,6 @@ import { findUserName } from '../../platform/this-user.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import type { StatusActions } from '../../tui/status-actions.js'
 import type { CliContext } from '../context.js'
-import { describeUndone } from '../output/describe-deed.js'
 import { findStager } from './find-stager.js'
 
 /** Life of the screen's own lease on a download where nobody can see whether the screen still runs, in ms. */

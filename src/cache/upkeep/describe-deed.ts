@@ -1,9 +1,9 @@
-import type { PastDeed } from '../../cache/upkeep/past-deeds.js'
-import type { Undone } from '../../cache/upkeep/undo-deed.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatNames } from '../../model/format-names.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import type { PastDeed } from './past-deeds.js'
+import type { Undone } from './undo-deed.js'
 
 /** Datasets that a sentence names; the rest are counted. */
 const NAMED_DATASETS = 3
