@@ -222,6 +222,19 @@ test('prepare says that an endpoint does not answer while it still tries, and no
   assert.match((await prepare('--json'))[0]!, /^{"dsc":1,"error"/)
 })
 
+test('a listing that its prepare gave up is shown as stopped, and can be evicted', async (context) => {
+  const datasets = { flowers: s3Dataset('bucket', 'flowers/', 'http://127.0.0.1:1') }
+  const world = await makeWorld(context, { server, datasets })
+  const shown = async (...words: string[]) => (await world.dsc(...words)).stdout
+  assert.notEqual((await world.dsc('prepare', 'flowers', '--deadline', '2s')).code, 0)
+  const status = await shown('status')
+  assert.match(status, /^flowers +\S+ +stopped /m)
+  assert.doesNotMatch(status, /listing/)
+  assert.match(await shown('why', 'flowers'), /kept by +nothing: its listing was interrupted/)
+  assert.match(await shown('evict', 'flowers', '--yes'), /^evicted\n +flowers /)
+  assert.doesNotMatch(await shown('status'), /flowers/)
+})
+
 test('a URL under which there is nothing leaves no dataset in the record', async (context) => {
   const world = await makeWorld(context, { server })
   await mkdir(join(world.directory, 'empty'))

@@ -26,7 +26,7 @@ async function openCacheWith(t: TestContext, names: readonly string[], leased: r
     Object.fromEntries(
       (await cache.record.listCopies({}, nowMs)).map(({ dataset, state }) => [dataset, state]),
     )
-  return { cache, copyOf, states }
+  return { cache, makeDataset, copyOf, states }
 }
 
 const named = (...names: string[]) => ({ kind: 'datasets', names }) as const
@@ -62,6 +62,34 @@ test('a leased dataset is not evicted, and the refusal names the command that sh
   assert.deepEqual(victimsOf(await evictCopies(cache, { kind: 'free', bytes: 1 })), ['idle'])
   assert.deepEqual(await states(), { leased: 'ready' })
   assert.ok(existsSync(join(copyOf('leased').path, 'a')))
+})
+
+test('a listing is evicted by name once it has neither a stager nor a waiting task', async (t) => {
+  const { cache, makeDataset, states } = await openCacheWith(t, ['flowers'])
+  const source = makeDataset('birds')
+  const task = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const
+  const joined = await cache.record.joinOrReserve(
+    {
+      dataset: 'birds',
+      node: cache.node,
+      source,
+      origin: 'local',
+      directoryOf: (id) => join(cache.root, 'staging', id),
+      lease: task,
+      stager: task,
+      isRefresh: false,
+    },
+    cache.nowMs(),
+  )
+  assert.ok(joined.outcome === 'stage')
+  await assert.rejects(planEvictionOf(cache, named('birds')), { code: 'COPY_IN_USE' })
+  const { copyId } = joined.copy
+  const { stageLeaseId, leaseId: useLeaseId } = joined
+  await cache.record.endStaging({ copyId, stageLeaseId, useLeaseId: null, isForgotten: false }, cache.nowMs())
+  await assert.rejects(planEvictionOf(cache, named('birds')), { code: 'COPY_IN_USE' })
+  await cache.record.releaseUses({ leaseId: useLeaseId }, cache.nowMs())
+  assert.deepEqual(victimsOf(await evictCopies(cache, named('birds'))), ['birds'])
+  assert.deepEqual(await states(), { flowers: 'ready' })
 })
 
 test('a dataset that is leased after it was planned stays', async (t) => {

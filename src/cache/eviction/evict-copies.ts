@@ -2,7 +2,13 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
-import { type EvictionPlan, isEvictable, planToDelete, planToFree } from '../../policy/plan-eviction.js'
+import {
+  type EvictionPlan,
+  isAbandoned,
+  isEvictable,
+  planToDelete,
+  planToFree,
+} from '../../policy/plan-eviction.js'
 import type { Cache } from '../cache.js'
 import { FOR_OTHERS, giveKeptRoom, listKept, type RoomForOthers } from '../kept-copies.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
@@ -101,7 +107,15 @@ export async function finishOwnEviction(
 function decide(copies: readonly CopyUse[], selection: EvictionSelection): EvictionPlan {
   if (selection.kind === 'free') return planToFree(copies, selection.bytes)
   const named = copies.filter((copy) => isNamed(copy, selection))
-  return planToDelete(named.filter(isEvictable), 'evicted by hand')
+  return planToDelete(
+    named.filter((copy) => isEvictable(copy) || isLeftListing(copy)),
+    'evicted by hand',
+  )
+}
+
+/** A listing without a stager or a waiting task: the policy passes it over, because it takes no room. */
+function isLeftListing(copy: CopyUse): boolean {
+  return copy.state === 'reserved' && isAbandoned(copy) && copy.referenceCount === 0
 }
 
 function isNamed(

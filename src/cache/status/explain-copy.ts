@@ -2,7 +2,14 @@ import type { CopyUse } from '../../model/copy.js'
 import { findCandidates, isEvictable } from '../../policy/plan-eviction.js'
 
 /** Reasons that keep a copy from being evicted, in the order in which an operator would remove them. */
-export type Keeper = 'leases' | 'lock' | 'stager' | 'no source' | 'being evicted' | 'not admitted yet'
+export type Keeper =
+  | 'leases'
+  | 'lock'
+  | 'stager'
+  | 'no source'
+  | 'being evicted'
+  | 'not admitted yet'
+  | 'interrupted listing'
 
 /** All present reasons against evicting the copy; empty = it may be evicted when room is needed. */
 export function findKeepers(copy: CopyUse): readonly Keeper[] {
@@ -12,7 +19,7 @@ export function findKeepers(copy: CopyUse): readonly Keeper[] {
   if (copy.isBeingStaged) keepers.push('stager')
   if (copy.source === null) keepers.push('no source')
   if (copy.state === 'evicting') keepers.push('being evicted')
-  if (copy.state === 'reserved') keepers.push('not admitted yet')
+  if (copy.state === 'reserved') keepers.push(copy.isBeingStaged ? 'not admitted yet' : 'interrupted listing')
   return keepers
 }
 

@@ -18,7 +18,12 @@ for (const { name, changes, keepers } of [
   { name: 'its stager', changes: { state: 'staging', isBeingStaged: true }, keepers: ['stager'] },
   { name: 'an abandoned staging: nothing', changes: { state: 'staging' }, keepers: [] },
   { name: 'being evicted already', changes: { state: 'evicting' }, keepers: ['being evicted'] },
-  { name: 'not being admitted', changes: { state: 'reserved' }, keepers: ['not admitted yet'] },
+  {
+    name: 'its listing',
+    changes: { state: 'reserved', isBeingStaged: true },
+    keepers: ['stager', 'not admitted yet'],
+  },
+  { name: 'a listing that was left', changes: { state: 'reserved' }, keepers: ['interrupted listing'] },
 ] as const) {
   test(`what keeps ${name}`, () => {
     const copy = exampleCopy('a', changes)

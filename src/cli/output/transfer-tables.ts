@@ -22,7 +22,7 @@ export function formatTransfers(
   const rows = transfers.map((transfer) => [
     transfer.dataset,
     formatWay(transfer),
-    transfer.state === 'reserved' ? 'listing' : formatShare(transfer.writtenBytes, transfer.contentBytes),
+    formatWritten(transfer),
     transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.contentBytes),
     transfer.stager ?? 'nobody',
     String(transfer.waitingTasks.length),
@@ -32,6 +32,11 @@ export function formatTransfers(
     readers.map((reader) => `${dataset} is read during the download by ${formatReader(reader)}`),
   )
   return [formatTable(columns, rows, totalWidth), ...read].join('\n')
+}
+
+function formatWritten({ state, stager, writtenBytes, contentBytes }: TransferStatus): string {
+  if (state === 'staging') return formatShare(writtenBytes, contentBytes)
+  return stager === null ? 'stopped' : 'listing'
 }
 
 /** A process waits for a staging; one that was refused room has ended, and the room may be there by now. */

@@ -49,5 +49,7 @@ function describeKeeper(keeper: Keeper, copy: CopyUse, nowMs: number): string {
       return 'nothing: dsc is deleting it'
     case 'not admitted yet':
       return 'its admission: dsc is still listing the source'
+    case 'interrupted listing':
+      return 'nothing: its listing was interrupted; dsc prepare starts it again, dsc evict deletes it'
   }
 }

@@ -80,8 +80,8 @@ function drawSource(transfer) {
   )
 }
 
-function drawProgress({ state, dataset, writtenBytes, contentBytes }) {
-  if (state === 'reserved') return 'listing the source'
+function drawProgress({ state, stager, dataset, writtenBytes, contentBytes }) {
+  if (state === 'reserved') return stager === null ? '–' : 'listing the source'
   const ratio = contentBytes > 0 ? Math.min(1, writtenBytes / contentBytes) : 0
   return [
     progress(ratio, `${visible(dataset)} is staged to`),

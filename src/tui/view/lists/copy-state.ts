@@ -15,7 +15,7 @@ export function drawState(copy: CopyUse): Span {
     case 'ready':
       return span('ready', { color: 'green' })
     case 'reserved':
-      return span('listing', { color: 'cyan' })
+      return copy.isBeingStaged ? span('listing', { color: 'cyan' }) : span('stopped', { color: 'yellow' })
     case 'staging': {
       const percent = formatPercent(copy.writtenBytes, copy.contentBytes)
       return copy.isBeingStaged
@@ -49,8 +49,7 @@ export type Condition = (typeof CONDITIONS)[number]
 
 /** Finds what the copy is. */
 export function findCondition(copy: CopyUse): Condition {
-  if (copy.state === 'reserved') return 'staging'
-  if (copy.state === 'staging') return copy.isBeingStaged ? 'staging' : 'left'
+  if (copy.state === 'reserved' || copy.state === 'staging') return copy.isBeingStaged ? 'staging' : 'left'
   if (copy.state === 'evicting') return 'evicting'
   if (copy.lock) return 'locked'
   if (copy.referenceCount > 0) return 'used'
@@ -95,7 +94,9 @@ function describe(copy: CopyUse, condition: Condition, { turn }: ConditionFacts)
     case 'staging':
       return 'listing'
     case 'left':
-      return `stopped at ${formatPercent(copy.writtenBytes, copy.contentBytes)}`
+      return copy.state === 'reserved'
+        ? 'stopped'
+        : `stopped at ${formatPercent(copy.writtenBytes, copy.contentBytes)}`
     case 'used':
       return leases === 1 ? 'in use' : `in use (${formatCount(leases, 'lease')})`
     case 'locked':
