@@ -45,8 +45,12 @@ for (const { argv, own, note } of [
   },
   { argv: ['status', '--json', '--leases'], own: ['leases', '--json'], note: undefined },
   { argv: ['lock', 'flowers', '--off'], own: ['unlock', 'flowers'], note: undefined },
-  { argv: ['report', '--job', '4711', '--verify'], own: ['receipt', '4711', '--verify'], note: undefined },
-  { argv: ['report', '--job=4711', '-q'], own: ['receipt', '4711', '-q'], note: undefined },
+  {
+    argv: ['report', '--receipt', '4711', '--verify'],
+    own: ['receipt', '4711', '--verify'],
+    note: undefined,
+  },
+  { argv: ['report', '--receipt=4711', '-q'], own: ['receipt', '4711', '-q'], note: undefined },
   {
     argv: ['lock', '--reason', 'ls', 'flowers'],
     own: ['lock', '--reason', 'ls', 'flowers'],

@@ -17,7 +17,12 @@ export const VIEWS: readonly View[] = [
   { verb: 'status', option: '--leases', name: 'leases', summary: 'list who uses which copy' },
   { verb: 'status', option: '--history', name: 'history', summary: 'list what happened, newest first' },
   { verb: 'status', option: '--where', name: 'hint', summary: 'list nodes that have the datasets named' },
-  { verb: 'report', option: '--job', name: 'receipt', summary: 'print the data versions that a job used' },
+  {
+    verb: 'report',
+    option: '--receipt',
+    name: 'receipt',
+    summary: 'print the data versions that a job used',
+  },
   { verb: 'lock', option: '--off', name: 'unlock', summary: 'remove the lock' },
   { verb: 'doctor', option: '--settings', name: 'config', summary: 'show every setting and its origin' },
   { verb: 'doctor', option: '--bench', name: 'bench', summary: 'measure disk, source and record' },
@@ -83,7 +88,7 @@ export function readVerbWords(argv: readonly string[]): {
   const view = VIEWS.find(({ verb, option }) => renamed[at] === verb && asked.includes(option))
   if (view === undefined) return { argv: renamed, note }
   const optionAt = asked.indexOf(view.option)
-  const value = renamed[optionAt]!.slice(view.option.length + 1) // as in --job=4711
+  const value = renamed[optionAt]!.slice(view.option.length + 1) // as in --receipt=4711
   const others = renamed.toSpliced(optionAt, 1, ...(value === '' ? [] : [value]))
   return { argv: others.with(at, view.name), note }
 }

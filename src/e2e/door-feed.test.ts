@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { shuffleSamples } from '../feed/plan/order.js'
+import { formatSessionFrame, MESSAGE } from '../feed/session/wire.js'
 import { type CountingStore, startCountingStore } from '../testing/counting-store.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
 import { type NodeService, startNodeService } from '../testing/node-service.js'
@@ -49,7 +52,7 @@ async function serveAsAda(t: TestContext, service: NodeService) {
     })
   })
   t.after(() => client.close())
-  return { feed, client }
+  return { feed, client, socket }
 }
 
 /** Reads a pass byte by byte; calls `atStep` after each batch. */
@@ -107,4 +110,23 @@ test('a user feeds a copy while the service stages it, and when it was killed in
   })
   assert.equal(read, COUNT)
   assert.deepEqual(await listHolders(service), [served.feed.process.pid])
+})
+
+test('a feed notes through the door how long its trainer waited', { skip: findObstacle() }, async (t) => {
+  const { service } = await startService(t)
+  const { feed, socket } = await serveAsAda(t, service)
+  const trainer = connect(socket)
+  const time = { rank: 0, gpus: 2, elapsedMs: 4000, feedMs: 0, transformMs: 1000, startMs: 0 }
+  trainer.write(formatSessionFrame(MESSAGE.waits, time))
+  trainer.write(formatSessionFrame(MESSAGE.status))
+  await once(trainer, 'data')
+  trainer.destroy()
+  feed.process.kill('SIGTERM')
+  await feed.finished
+  const { jobs } = JSON.parse((await service.as(ADA, 'report', '--job', '--json')).stdout)
+  assert.equal(jobs.length, 1)
+  assert.deepEqual(jobs[0].waits, [{ place: 'transform', culprit: 'transform', gpuMs: 2000 }])
+  assert.equal(jobs[0].gpuMs, 8000)
+  const said = await service.as(ADA, 'report', '--job')
+  assert.match(said.stdout, /: 25% of 8\.0 GPU-seconds waited: 25 in your own transform\n$/)
 })

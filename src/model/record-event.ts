@@ -1,4 +1,4 @@
-/** Events of a copy, kept for `dsc why` and `dsc history`. */
+/** Events of a copy, kept for `dsc why` and `dsc history`; `fed` only for sums, as each feed writes it again and again. */
 export type RecordEventKind =
   | 'staging-started'
   | 'staging-taken-over'
@@ -17,6 +17,7 @@ export type RecordEventKind =
   | 'damaged'
   | 'forgotten'
   | 'undone'
+  | 'fed'
 
 /** One line of the record's history. */
 export interface RecordEvent {

@@ -13,6 +13,7 @@ import type {
   LeaseFilter,
   ReleaseFilter,
 } from '../../records/contract/record-requests.js'
+import { answerFedTime } from './answer-fed-time.js'
 import {
   type DoorCall,
   type DoorResult,
@@ -86,6 +87,7 @@ export const RECORD_OPERATIONS: Readonly<Record<string, Operation>> = {
   handOverLease: answerHandOver,
   setLock: answerLock,
   saveDataset: answerDeclaration,
+  addFedTime: answerFedTime,
   removeDataset: async (call) => {
     requireRight(call, { kind: 'declare' })
     return { items: await call.service.cache.record.removeDataset(readText(call.input, 'name')) }

@@ -1,5 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
 import type { CopyUse } from '../../model/copy.js'
+import { readFedTime } from '../../model/fed-time.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { pause } from '../../platform/poll.js'
@@ -29,9 +30,11 @@ const INSIDE = [
   'returnCopy',
   'forgetCopies',
   'moveStripes',
-  'addEvent',
   'pruneEvents',
 ] as const
+
+/** How long the last note of a feed that was told to end may take, in ms. */
+const LAST_NOTE_MS = 5000
 
 /** The record of the node's service, seen through its door. `nowMs` is the service's clock when it was asked. */
 export function openDoorRecord(client: DoorClient, serviceNowMs: number): RecordStore {
@@ -69,6 +72,16 @@ export function openDoorRecord(client: DoorClient, serviceNowMs: number): Record
       readAll<RecordEvent>(filter.limit, (last, limit) =>
         client.list('listEvents', { ...filter, ...(last && { before: last.sequence }), limit }),
       ),
+    addEvent: ({ kind, dataset, task, detail, atMs }) =>
+      kind === 'fed'
+        ? client.ask(
+            'addFedTime',
+            { dataset, task, ...readFedTime({ atMs, detail }) },
+            {
+              signal: AbortSignal.timeout(LAST_NOTE_MS),
+            },
+          )
+        : refuse('addEvent')(),
     releaseUses: (filter, _nowMs, by) => client.ask('releaseUses', { ...filter, isDeed: by !== undefined }),
     renewLease: (leaseId, expiresAtMs) => client.ask('renewLease', { leaseId, expiresAtMs }),
     handOverLease: (leaseId, holder) =>
@@ -94,12 +107,15 @@ async function readAll<Row>(
   return rows
 }
 
-function refuseInside(): Pick<RecordStore, (typeof INSIDE)[number]> {
-  const refuse = (method: string) => async () => {
+function refuse(method: string) {
+  return async (): Promise<never> => {
     throw new DscError('NOT_PERMITTED', `${method} is for the service of this node alone`, {
       hint: 'run the command as the user of the service, with its configuration',
     })
   }
+}
+
+function refuseInside(): Pick<RecordStore, (typeof INSIDE)[number]> {
   return Object.fromEntries(INSIDE.map((method) => [method, refuse(method)])) as unknown as Pick<
     RecordStore,
     (typeof INSIDE)[number]

@@ -5,7 +5,7 @@ import { advise } from './advise.js'
 import { HistoryTally } from './history-tally.js'
 import type { Report } from './read-report.js'
 
-const EMPTY: Omit<Report, 'advice'> = {
+const EMPTY: Omit<Report, 'advice' | 'jobs'> = {
   sinceMs: 0,
   untilMs: 1000,
   node: null,

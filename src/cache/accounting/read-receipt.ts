@@ -4,7 +4,7 @@ import type { RecordStore } from '../../records/contract/record-store.js'
 import { readEventPages } from '../status/record-pages.js'
 
 /** The names under which the record may know a job: as given, by its number in Slurm, or by its pod's uid. */
-function namesOf(job: string): readonly string[] {
+export function namesOf(job: string): readonly string[] {
   return [job, `slurm:${job}`, `pod:${job}`]
 }
 

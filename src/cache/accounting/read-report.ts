@@ -3,13 +3,16 @@ import type { RecordStore } from '../../records/contract/record-store.js'
 import { readCopyPages, readEventPages } from '../status/record-pages.js'
 import { type Advice, advise, type ReportFigures, type UnusedCopy } from './advise.js'
 import { type DatasetTally, HistoryTally } from './history-tally.js'
+import { JOB_EVENTS, type JobTime, JobTimes } from './job-times.js'
 
 /** Figures on staging over a period, with advice. */
 export interface Report extends ReportFigures {
   readonly advice: readonly Advice[]
+  /** How the GPUs of each job spent their time; those that waited longest first. */
+  readonly jobs: readonly JobTime[]
 }
 
-const KINDS = ['leased', 'staged', 'evicted', 'undone', 'refused'] as const
+const KINDS = [...JOB_EVENTS, 'staged', 'evicted', 'undone', 'refused'] as const
 
 /** Sums up the history since `sinceMs` and the present copies. */
 export async function readReport(
@@ -20,7 +23,12 @@ export async function readReport(
   const place = { node }
   const tally = new HistoryTally()
   const wanted = { ...place, sinceMs, kinds: KINDS, limit: Number.MAX_SAFE_INTEGER }
-  for await (const page of readEventPages(record, wanted)) for (const event of page) tally.add(event)
+  const times = new JobTimes()
+  for await (const page of readEventPages(record, wanted))
+    for (const event of page) {
+      tally.add(event)
+      times.add(event)
+    }
   const unused: UnusedCopy[] = []
   for await (const page of readCopyPages(record, place, { nowMs }))
     unused.push(...page.filter((copy) => isUnused(copy, tally, sinceMs)).map(describeUnused))
@@ -44,7 +52,7 @@ export async function readReport(
     refusals: [...tally.refusals.values()].toSorted((a, b) => b.count - a.count),
     unused: unused.toSorted((a, b) => b.diskBytes - a.diskBytes),
   }
-  return { ...found, advice: advise(found) }
+  return { ...found, advice: advise(found), jobs: times.list(nowMs) }
 }
 
 /** True also for a copy staged in the period and never used; false for any copy in use now. */

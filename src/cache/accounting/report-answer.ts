@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { answer } from '../../answers/answer.js'
 import { byteCount, count, list, milliseconds, ratio, time } from '../../answers/fields.js'
+import { WAIT_PLACES } from './job-times.js'
 
 const tally = z.strictObject({
   dataset: z.string(),
@@ -43,6 +44,15 @@ const unused = z.strictObject({
   isLocked: z.boolean(),
 })
 
+const job = z.strictObject({
+  task: z.string(),
+  nodes: count,
+  gpus: count,
+  gpuMs: milliseconds,
+  waitedGpuMs: milliseconds,
+  waits: list(z.strictObject({ place: z.enum(WAIT_PLACES), culprit: z.string(), gpuMs: milliseconds })),
+})
+
 /** `dsc report --json`. */
 export const reportAnswer = answer({
   since: time,
@@ -63,6 +73,7 @@ export const reportAnswer = answer({
   waits: list(wait),
   refusals: list(refusal),
   unused: list(unused),
+  jobs: list(job),
   advice: list(z.strictObject({ change: z.string(), because: z.string() })),
 })
 

@@ -36,7 +36,10 @@ export function feedServeCommand(context: CliContext): Command {
       }
       const report = { ...context.report, warn }
       const engine = await openEngineFor(target, options, { ...context, report })
-      const { SessionServer } = await import('../../feed/session/session-server.js')
+      const [{ SessionServer }, { FedTimeRecord, findNoted }] = await Promise.all([
+        import('../../feed/session/session-server.js'),
+        import('../../open/record-fed-time.js'),
+      ])
       const stop = new AbortController()
       let idle: NodeJS.Timeout | undefined
       const onClients = (count: number) => {
@@ -54,6 +57,8 @@ export function feedServeCommand(context: CliContext): Command {
           onStop: () => stop.abort(),
         })
         onClients(0)
+        const noted = findNoted({ ...options, target })
+        const time = noted && new FedTimeRecord(context, noted, () => server.takeTime())
         const { table, seed, orderKind } = engine
         const answer: FeedServeAnswer = {
           dsc: 1,
@@ -71,6 +76,7 @@ export function feedServeCommand(context: CliContext): Command {
             `feeding ${formatCount(table.count, 'sample')} (${table.totalBytes} bytes) on ${server.socketPath}`,
         )
         await untilAborted(AbortSignal.any([context.signal, stop.signal]))
+        if (time) await time.close()
         await server.close()
       } finally {
         clearTimeout(idle)

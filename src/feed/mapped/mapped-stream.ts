@@ -90,8 +90,8 @@ export class MappedStream implements BatchStream {
     this.wake()
     const found = batch.statuses ? this.#settle(batch.slots, await batch.statuses, onLoss) : undefined
     const { slots, lost } = found ?? { slots: batch.slots, lost: [] }
-    this.meter.stallMs.epoch_build += sinceMs - askedAtMs
-    this.meter.stallMs.storage += nowMs() - sinceMs
+    this.meter.stall('epoch_build', 'order', sinceMs - askedAtMs)
+    this.meter.stall('storage', 'disk', nowMs() - sinceMs)
     this.meter.deliver(epoch, askedAtMs, nowMs())
     this.meter.samplesDelivered += slots.length
     this.meter.bytesDelivered += batch.bytes

@@ -5,6 +5,7 @@ import { planDepth, planKeep } from '../plan/arena-budget.js'
 import type { BatchStream } from '../stream/batch-stream.js'
 import type { Hello } from './hello.js'
 import type { Run } from './rank-runs.js'
+import { type TrainerTime, TrainerTimes } from './trainer-time.js'
 
 /** The stream of a rank's reader and the clients that read it. */
 export interface ServedRank {
@@ -25,6 +26,7 @@ export class ServedRanks {
   readonly #engine: FeedEngine
   readonly #ranks = new Map<string, ServedRank>() // by rank and reader
   readonly #openedAtMs = performance.now()
+  readonly times = new TrainerTimes(() => performance.now())
 
   constructor(engine: FeedEngine) {
     this.#engine = engine
@@ -65,6 +67,17 @@ export class ServedRanks {
     }
     this.#ranks.set(place, opened)
     return opened
+  }
+
+  /** Adds how a trainer spent its time, and for whom the streams of its rank waited in that time. */
+  addTime(told: TrainerTime): void {
+    const culprits = new Map<string, number>()
+    for (const { rank, stream } of this.#ranks.values()) {
+      if (rank !== told.rank) continue
+      for (const [culprit, ms] of stream.meter.takeCulprits())
+        culprits.set(culprit, (culprits.get(culprit) ?? 0) + ms)
+    }
+    this.times.add(told, culprits)
   }
 
   /** The state of the feed as Prometheus text. */

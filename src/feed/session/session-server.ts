@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openOrClose } from '../../failure/closers.js'
+import type { FedTime } from '../../model/fed-time.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
 import type { HeadspaceProbe } from './headspace.js'
 import { listenOnSocket } from './listen-on-socket.js'
@@ -68,6 +69,11 @@ export class SessionServer {
   /** The state of the feed as Prometheus text. */
   statusText(): string {
     return this.#host.ranks.statusText()
+  }
+
+  /** How its trainers spent their time since the last call; undefined if none has told. */
+  takeTime(): FedTime | undefined {
+    return this.#host.ranks.times.take()
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,7 @@ import { type HeadspaceProbe, REPLAYED_BATCHES } from './headspace.js'
 import { type Hello, parseHello, parseStart, wholeNumber } from './hello.js'
 import type { ServedRanks } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
+import { parseTrainerTime } from './trainer-time.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames, type SessionFrame } from './wire.js'
 
 /** State that sessions share. */
@@ -88,6 +89,8 @@ export class Session {
       case MESSAGE.status:
         this.#socket.write(formatSessionFrame(MESSAGE.status, {}, Buffer.from(this.#host.ranks.statusText())))
         return
+      case MESSAGE.waits:
+        return this.#host.ranks.addTime(parseTrainerTime(fields))
       case MESSAGE.stop:
         return this.#host.stop()
       default:

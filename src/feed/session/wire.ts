@@ -22,6 +22,8 @@ export const MESSAGE = {
   stop: 13,
   /** {message}: a sentence for people, sent to one client of the feed before its next message. */
   note: 14,
+  /** {rank, gpus, elapsedMs, feedMs, transformMs, startMs}: how a trainer spent its time since it told last. */
+  waits: 15,
 } as const
 
 /** One message. */

@@ -104,8 +104,9 @@ export class RankStream implements BatchStream {
     const sinceMs = nowMs()
     const enteredBefore = this.#room.entered
     const { slots, lost } = await this.#takeAll(this.#serialsOf(epoch, step), onLoss)
-    this.meter.stallMs.epoch_build += sinceMs - askedAtMs
-    this.meter.stallMs[this.#room.entered > enteredBefore ? 'arena_full' : 'storage'] += nowMs() - sinceMs
+    this.meter.stall('epoch_build', 'order', sinceMs - askedAtMs)
+    if (this.#room.entered > enteredBefore) this.meter.stall('arena_full', 'memory', nowMs() - sinceMs)
+    else this.meter.stall('storage', this.#requests.lastAwaited, nowMs() - sinceMs)
     this.meter.deliver(epoch, askedAtMs, nowMs())
     return this.#handOut({ epoch, step, slots, lost })
   }

@@ -1,5 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
-import type { SampleSource, SampleStatus } from '../../samples/sample-source.js'
+import type { SampleOrigin, SampleSource, SampleStatus } from '../../samples/sample-source.js'
 import type { SampleArena } from '../arena/sample-arena.js'
 import { LostSample } from './lost-sample.js'
 import type { SampleRequest, Slot } from './slot.js'
@@ -22,6 +22,8 @@ export class SampleRequests {
   readonly #arena: SampleArena
   readonly #source: SampleSource
   readonly #waiters = new Map<Slot, Waiter>()
+  /** Where the newest sample that somebody waited for was asked for. */
+  #lastAwaited: string
   /** Unfinished requests, and the controller to abort each. */
   readonly #running = new Map<SampleRequest, AbortController>()
 
@@ -33,6 +35,12 @@ export class SampleRequests {
     this.#plan = parts.plan
     this.#arena = parts.arena
     this.#source = parts.source
+    this.#lastAwaited = this.#nameOf(0, parts.source.origin)
+  }
+
+  /** Whom the newest wait was for: `disk`, `store`, or the name of a storage node. */
+  get lastAwaited(): string {
+    return this.#lastAwaited
   }
 
   /** Sends the request to the source. Resolves when it is over, even if it failed. */
@@ -45,11 +53,15 @@ export class SampleRequests {
     this.#running.set(request, giveUp)
     let failure: unknown
     try {
-      await this.#source.read({ node, samples, offsets, isMiss, signal: giveUp.signal }, (i, status) => {
-        if (isSettled[i] === 1) return
-        isSettled[i] = 1
-        this.#settle(slots[i]!, status)
-      })
+      await this.#source.read(
+        { node, samples, offsets, isMiss, signal: giveUp.signal },
+        (i, status, origin) => {
+          if (isSettled[i] === 1) return
+          isSettled[i] = 1
+          if (this.#waiters.has(slots[i]!)) this.#lastAwaited = this.#nameOf(node, origin)
+          this.#settle(slots[i]!, status)
+        },
+      )
     } catch (error) {
       failure = error
     }
@@ -68,6 +80,12 @@ export class SampleRequests {
   cancelUnwanted(): void {
     for (const [request, giveUp] of this.#running)
       if (!request.slots.some(({ state }) => state === 'inflight')) giveUp.abort()
+  }
+
+  /** A sample that another node had to send in the place of `node` waited for `node`. */
+  #nameOf(node: number, origin: SampleOrigin = this.#source.origin): string {
+    if (origin === 'peer') return this.#source.nodeName(node)
+    return origin === 'local' ? 'disk' : 'store'
   }
 
   /** Settles a slot; rejects with `failure` if the request as a whole failed. */

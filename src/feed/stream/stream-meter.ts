@@ -18,6 +18,8 @@ export class StreamMeter {
   firstBatchMs = 0
   /** Time from the request for the newest epoch's first batch to its delivery. */
   epochGapMs = 0
+  /** Milliseconds waited since the last `takeCulprits`, by whom the stream waited for. */
+  #culpritsMs = new Map<string, number>()
   readonly #waitsMs = new Float64Array(KEPT_WAITS)
   #delivered = 0
   #begunAtMs: number | undefined
@@ -41,6 +43,19 @@ export class StreamMeter {
     if (epoch <= this.#newestEpoch) return
     this.#newestEpoch = epoch
     this.epochGapMs = nowMs - askedAtMs
+  }
+
+  /** Records a wait, and for whom: `disk`, `store`, the name of a node, `memory`, `order`. */
+  stall(cause: StallCause, culprit: string, waitedMs: number): void {
+    this.stallMs[cause] += waitedMs
+    if (waitedMs > 0) this.#culpritsMs.set(culprit, (this.#culpritsMs.get(culprit) ?? 0) + waitedMs)
+  }
+
+  /** Takes the milliseconds waited since the last call, by whom the stream waited for. */
+  takeCulprits(): ReadonlyMap<string, number> {
+    const taken = this.#culpritsMs
+    this.#culpritsMs = new Map()
+    return taken
   }
 
   /**

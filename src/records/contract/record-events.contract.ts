@@ -21,6 +21,16 @@ export function recordEventsContract(engine: string, open: OpenRecord): void {
     assert.deepEqual(await since(2, { before: newest!.sequence }), [3, 8, 7, 2])
   })
 
+  contract('lists the time that feeds tell only to those who ask for it', async (record) => {
+    const event = { node: NODE, dataset: 'birds', copyId: null, task: null, reason: '', detail: {} } as const
+    for (const kind of ['leased', 'fed', 'released'] as const)
+      await record.addEvent({ ...event, kind, atMs: 1 })
+    const list = async (filter: Partial<EventFilter>) =>
+      (await record.listEvents({ limit: 10, ...filter })).map(({ kind }) => kind)
+    assert.deepEqual(await list({}), ['released', 'leased'])
+    assert.deepEqual(await list({ kinds: ['fed'] }), ['fed'])
+  })
+
   contract(
     'prunes the oldest first, as many as it was told, and leaves what is younger',
     async (record, second) => {

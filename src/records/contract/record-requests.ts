@@ -190,6 +190,7 @@ export interface EventFilter {
   readonly dataset?: string | undefined
   readonly node?: string | undefined
   readonly copyId?: string | undefined
+  /** Default: all but `fed`. */
   readonly kinds?: readonly RecordEventKind[] | undefined
   readonly sinceMs?: number | undefined
   readonly task?: string | undefined

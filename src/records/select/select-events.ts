@@ -24,6 +24,7 @@ export async function selectEvents(reader: SqlReader, filter: EventFilter): Prom
   if (filter.before !== undefined) given.push(['sequence < ?', [filter.before]])
   if (filter.kinds !== undefined)
     given.push([`kind IN (${filter.kinds.map(() => '?').join(', ')})`, filter.kinds])
+  else given.push(["kind <> 'fed'", []])
   const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
   return reader.map(
     `SELECT * FROM events ${where} ORDER BY sequence DESC LIMIT ?`,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import os
 import select
 import struct
+import threading
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +21,15 @@ from .options import refuse_order_of_one_machine
 from .socket_folder import connect_to_feed
 from .table import SampleTable
 from .wire import Frame, Message, format_frame, take_frame
+
+
+class _Waited(threading.local):
+    """How long this thread has waited for words of feeds, in seconds."""
+
+    seconds = 0.0
+
+
+WAITED = _Waited()
 
 
 class FeedClient:
@@ -110,6 +122,11 @@ class FeedClient:
         self._send(Message.IDS, {"epoch": epoch, "step": step, "count": count})
         return memoryview(self._expect(Message.IDS, "ids").payload).cast("I").tolist()
 
+    def tell(self, kind: Message, fields: Mapping[str, Any]) -> None:
+        """Says something that has no answer, and that a feed which is gone need not hear."""
+        with contextlib.suppress(OSError):
+            self._socket.sendall(format_frame(kind, fields))
+
     def status(self) -> str:
         """The status of the feed, as JSON text."""
         self._send(Message.STATUS)
@@ -163,6 +180,7 @@ class FeedClient:
                     warnings.warn(frame.fields["message"], stacklevel=2)
                     continue
                 return frame
+            began = time.monotonic()
             try:
                 chunk = self._socket.recv(1 << 18)
             except TimeoutError:
@@ -172,6 +190,8 @@ class FeedClient:
                 ) from None
             except OSError as error:
                 raise FeedGone(f"the feed on {self._path} is gone: {error}", "start it again") from None
+            finally:
+                WAITED.seconds += time.monotonic() - began
             if not chunk:
                 raise FeedGone(f"the feed on {self._path} has ended", "start it again")
             self._buffer += chunk

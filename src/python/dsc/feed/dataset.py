@@ -120,7 +120,7 @@ class FeedDataset(IterableDataset[Any]):
         self._reader = uuid.uuid4().hex  # tells this object's place from others' of the same rank
         self._home_pid = os.getpid()
         self._client: FeedClient | None = None
-        self._holder: FeedClient | None = None  # a connection that keeps the feed from ending between passes
+        self.holder: FeedClient | None = None  # a connection that keeps the feed from ending between passes
         self.appointed: Begun | None = None  # where FeedLoader wants this process's pass, or a new worker's first one
         self._passes = 0  # of this process
         self._pass: object = None
@@ -147,10 +147,10 @@ class FeedDataset(IterableDataset[Any]):
 
     def hold(self) -> None:
         """Starts the feed if need be, and keeps it from ending for want of readers as long as this object is used."""
-        if self._holder is not None and self._holder.pid == os.getpid() and self._holder.is_alive():
+        if self.holder is not None and self.holder.pid == os.getpid() and self.holder.is_alive():
             return
-        self._holder = self.connect()
-        self._info = self._holder.info
+        self.holder = self.connect()
+        self._info = self.holder.info
 
     def __len__(self) -> int:
         return int(self.info["batchesPerEpoch"])
@@ -282,7 +282,7 @@ class FeedDataset(IterableDataset[Any]):
     def __getstate__(self) -> dict[str, Any]:
         refuse_to_be_divided_again(self.reading.world)
         self.hold()  # so that it does not end before the other process is there
-        nothing = {"_client": None, "_holder": None, "_pass": None, "_place": None}
+        nothing = {"_client": None, "holder": None, "_pass": None, "_place": None}
         return {**self.__dict__, **nothing}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -294,7 +294,7 @@ class FeedDataset(IterableDataset[Any]):
 
     def close(self) -> None:
         """Ends the connections. Used again, it finds the feed again, or starts it."""
-        for client in (self._client, self._holder):
+        for client in (self._client, self.holder):
             if client is not None and client.pid == os.getpid():
                 client.close()
-        self._client = self._holder = None
+        self._client = self.holder = None

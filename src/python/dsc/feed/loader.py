@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from torch.utils.data import DataLoader, default_collate
 
@@ -13,60 +14,14 @@ from ..torch_private import end_workers, workers_of
 from .ahead import Ahead
 from .dataset import FeedDataset
 from .errors import FeedError, FeedGone, pass_has_ended
-from .handover import Packed, Sender, forget_workers
+from .handover import forget_workers
 from .lightning_place import find_fit_loop, moves_elsewhere
+from .parcels import CollateParcel, Parcel, Parcels
 from .position import Begun
 from .rest_of_epoch import OPTIONS, RestOfEpoch, find_skip
 from .state import find_place, make_state
-from .torch_data import IterableDataset, get_worker_info
+from .waits import Waits
 from .worker_failure import explain_worker_failure
-
-
-class _Parcel(NamedTuple):
-    """Items of a dataset, from the trainer's process or a worker: torch turns the errors of workers into text."""
-
-    batch: Any
-    skipped: list[list[int]]  # [epoch, id] of samples that the batch came without
-    error: FeedError | None
-
-
-class _Parcels(IterableDataset[_Parcel]):
-    def __init__(self, dataset: FeedDataset) -> None:
-        self._dataset = dataset
-
-    def __iter__(self) -> Iterator[_Parcel]:
-        self._dataset.is_packed_at_once = get_worker_info() is not None
-        return self._parcels(iter(self._dataset))
-
-    def _parcels(self, batches: Iterator[Any]) -> Iterator[_Parcel]:
-        skipped = self._dataset.skipped
-        while True:
-            known = len(skipped)
-            try:
-                batch = next(batches)
-            except StopIteration:
-                return
-            except FeedError as error:
-                yield _Parcel(None, [], error)
-                return
-            yield _Parcel(batch, skipped[known:], None)
-
-
-class _CollateParcel:
-    def __init__(self, collate: Callable[[Any], Any], rooms: int) -> None:
-        self._collate = collate
-        self._rooms = rooms
-        self._sender: Sender | None = None  # of a worker
-
-    def __call__(self, parcel: _Parcel) -> _Parcel | Packed:
-        if parcel.error:
-            return parcel
-        collated = parcel._replace(batch=self._collate(parcel.batch))
-        if get_worker_info() is None:
-            return collated
-        if self._sender is None:
-            self._sender = Sender(self._rooms)
-        return self._sender.pack(collated)
 
 
 class FeedLoader:
@@ -108,19 +63,19 @@ class FeedLoader:
             raise ValueError("in_order=False would lose samples at resume: the state counts batches in their order")
         self._dataset = dataset
         self._ahead = ahead
-        self._running: Ahead[_Parcel] | None = None
+        self._running: Ahead[Parcel] | None = None
         dataset.keep = ahead
         if collate_fn is None and dataset.transform is not None:
             collate_fn = default_collate
-        self._loader: DataLoader[_Parcel] = DataLoader(
-            _Parcels(dataset),
+        self._loader: DataLoader[Parcel] = DataLoader(
+            Parcels(dataset),
             batch_size=None,
             num_workers=num_workers,
             pin_memory=pin_memory,
             # Rooms of a worker: for what it makes ahead, what it makes now, and what the trainer has.
             collate_fn=cast(
                 Callable[[Any], Any],
-                _CollateParcel(collate_fn or _as_is, (options.get("prefetch_factor") or 2) + 2),
+                CollateParcel(collate_fn or _as_is, (options.get("prefetch_factor") or 2) + 2),
             ),
             **options,
         )
@@ -131,6 +86,7 @@ class FeedLoader:
         self._worker_passes = 0  # of the present persistent workers
         self._pid = 0  # of the process that the pass belongs to
         self._skipped: list[list[int]] = []
+        self._waits = Waits()
         self._is_given_back = False  # Lightning has loaded the state that the next pass begins at
 
     @property
@@ -185,14 +141,17 @@ class FeedLoader:
         self._choose_place()
         self._end_pass()
         self._pid = os.getpid()
-        self._dataset.hold()
+        with self._waits.counted(is_start=True):
+            self._dataset.hold()
         self._dataset.keep = self._dataset.info["keep"]  # what a feed has chosen holds for the one after it, too
         self._worker_passes += 1
         self._dataset.position.set(
             self._epoch, self._step, self._worker_passes if self._loader.persistent_workers else 0
         )
         self._dataset.appointed = Begun(self._epoch, self._step, uuid.uuid4().hex)
-        return self._one_pass(self._pass, iter(self._loader))
+        with self._waits.counted(is_start=False):
+            batches = iter(self._loader)  # starts the workers
+        return self._one_pass(self._pass, batches)
 
     def _end_workers(self) -> None:
         end_workers(self._loader)
@@ -222,7 +181,7 @@ class FeedLoader:
         if this_pass != self._pass:
             raise pass_has_ended()
 
-    def _one_pass(self, this_pass: int, batches: Iterator[_Parcel]) -> Iterator[Any]:
+    def _one_pass(self, this_pass: int, batches: Iterator[Parcel]) -> Iterator[Any]:
         self._check_pass(this_pass)
         is_given_back, self._is_given_back = self._is_given_back, False
         if moves_elsewhere(self, is_given_back=is_given_back):
@@ -236,6 +195,7 @@ class FeedLoader:
             while True:
                 # Before a batch is taken: persistent workers have one iterator for all passes.
                 self._check_pass(this_pass)
+                began = time.monotonic()
                 try:
                     parcel = next(batches, None)
                 except RuntimeError as error:
@@ -244,10 +204,12 @@ class FeedLoader:
                         raise
                     self._end_workers()
                     raise failure from error
+                self._waits.add(time.monotonic() - began, parcel)
                 if parcel is None or parcel.error is not None:
                     break
                 self._step += 1
                 self._skipped += parcel.skipped
+                self._tell_waits()
                 yield parcel.batch
         finally:
             if this_pass == self._pass and self._running is not None:
@@ -256,10 +218,16 @@ class FeedLoader:
             elif this_pass == self._pass and hasattr(batches, "close"):
                 batches.close()
             forget_workers()
+            self._tell_waits(is_last=True)
         if parcel is not None and parcel.error is not None:
             del batches  # its workers end now; kept alive by a traceback they would be waited for when that is freed
             raise self._at_this_place(parcel.error)
         self._epoch, self._step = self._epoch + 1, 0
+
+    def _tell_waits(self, *, is_last: bool = False) -> None:
+        holder = self._dataset.holder  # workers have the connections that batches come over
+        if holder is not None and holder.pid == os.getpid():
+            self._waits.tell(holder, self._dataset.reading.rank, is_last=is_last)
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that epoch's; a place inside of it that a state was loaded for stays.

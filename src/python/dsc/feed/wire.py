@@ -28,6 +28,7 @@ class Message(IntEnum):
     STATUS = 12
     STOP = 13
     NOTE = 14
+    WAITS = 15
 
 
 class Frame(NamedTuple):

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describeFedTime, type FedTime } from '../../model/fed-time.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import { JobTimes } from './job-times.js'
+
+const NOW_MS = 1_000_000
+const BASE = { sequence: 0, node: 'gpu-01', dataset: 'laion', copyId: null, task: 'job', reason: '' }
+
+function leased(atMs: number, waitedMs: number, dataset = 'laion'): RecordEvent {
+  return { ...BASE, dataset, kind: 'leased', atMs, detail: { waitedMs } }
+}
+
+function released(atMs: number): RecordEvent {
+  return { ...BASE, kind: 'released', atMs, detail: {} }
+}
+
+function fed(atMs: number, time: Partial<FedTime>, place: Partial<RecordEvent> = {}): RecordEvent {
+  const told = { sinceAgoMs: 1000, gpus: 1, gpuMs: 1000, waits: {}, ...time }
+  return { ...BASE, ...describeFedTime(told, atMs), ...place }
+}
+
+for (const { name, events, gpus, gpuMs, waits } of [
+  {
+    name: 'without a feed counts from its dataset to its release, one GPU a node',
+    events: [leased(5000, 1000), released(9000)],
+    gpus: 1,
+    gpuMs: 5000,
+    waits: ['queue laion 1000'],
+  },
+  {
+    name: 'that still runs counts until now',
+    events: [leased(NOW_MS - 5000, 0)],
+    gpus: 1,
+    gpuMs: 5000,
+    waits: [],
+  },
+  {
+    name: 'counts its wait for staging once for every GPU of its trainers',
+    events: [
+      leased(5000, 1000),
+      fed(9000, { sinceAgoMs: 4000, gpus: 8, gpuMs: 32_000, waits: { disk: 800 } }),
+    ],
+    gpus: 8,
+    gpuMs: 40_000,
+    waits: ['queue laion 8000', 'feed disk 800'],
+  },
+  {
+    name: 'counts datasets that were staged side by side each moment once',
+    events: [leased(5000, 3000), leased(6000, 2000, 'birds'), fed(7000, {})],
+    gpus: 1,
+    gpuMs: 5000,
+    waits: ['queue laion 3000', 'queue birds 1000'],
+  },
+  {
+    name: 'whose feed stages the dataset waits for staging, as long as its trainers told, not twice',
+    events: [
+      fed(9000, { sinceAgoMs: 8000, gpuMs: 8000, waits: { start: 3000, transform: 500 } }),
+      leased(5000, 2500),
+    ],
+    gpus: 1,
+    gpuMs: 8000,
+    waits: ['queue laion 2500', 'feed start 500', 'transform transform 500'],
+  },
+  {
+    name: 'adds up its feeds, nodes and times',
+    events: [
+      fed(2000, { waits: { store: 100 } }),
+      fed(3000, { waits: { store: 100 } }),
+      fed(3000, { waits: { store: 100 } }, { dataset: 'birds' }),
+      fed(3000, { gpus: 4, gpuMs: 4000 }, { node: 'gpu-02' }),
+    ],
+    gpus: 5,
+    gpuMs: 7000,
+    waits: ['feed store 300'],
+  },
+])
+  test(`a job ${name}`, () => {
+    for (const order of [events, events.toReversed()]) {
+      const times = new JobTimes()
+      for (const event of order) times.add(event)
+      const [job] = times.list(NOW_MS)
+      assert.equal(job!.gpus, gpus)
+      assert.equal(job!.gpuMs, gpuMs)
+      assert.deepEqual(
+        job!.waits.map((wait) => `${wait.place} ${wait.culprit} ${wait.gpuMs}`),
+        waits,
+      )
+    }
+  })

@@ -1,0 +1,45 @@
+import type { RecordEvent } from './record-event.js'
+
+/** How the trainers of one feed spent a stretch of time; each millisecond counts once for every GPU of its trainer. */
+export interface FedTime {
+  /** How long ago the stretch began, in ms. */
+  readonly sinceAgoMs: number
+  /** GPUs whose trainers told. */
+  readonly gpus: number
+  /** GPU-milliseconds of the stretch, waits included. */
+  readonly gpuMs: number
+  /**
+   * GPU-milliseconds of waits: `transform` (the user's own code), `start` (until the feed answered), `disk`, `store`,
+   * `memory` (of the feed), `order` (being made), `feed` (the feed's own work), or the name of a storage node.
+   */
+  readonly waits: Readonly<Record<string, number>>
+}
+
+/** Most kinds of waits that one event keeps, largest first. */
+export const MAX_FED_WAITS = 64
+
+/** The sum of all waits, in GPU-milliseconds. */
+export function sumWaits(waits: FedTime['waits']): number {
+  return Object.values(waits).reduce((sum, gpuMs) => sum + gpuMs, 0)
+}
+
+/** The event that keeps a stretch which ends at `atMs`. */
+export function describeFedTime(
+  { sinceAgoMs, gpus, gpuMs, waits }: FedTime,
+  atMs: number,
+): Pick<RecordEvent, 'kind' | 'atMs' | 'reason' | 'detail'> {
+  const share = gpuMs > 0 ? Math.round((100 * sumWaits(waits)) / gpuMs) : 0
+  const reason = `training waited ${share}% of ${(gpuMs / 60_000).toFixed(1)} GPU-minutes`
+  return { kind: 'fed', atMs, reason, detail: { sinceMs: atMs - sinceAgoMs, gpus, gpuMs, waits } }
+}
+
+/** Reads what `describeFedTime` wrote; `sinceAgoMs` is counted from the event. */
+export function readFedTime({ atMs, detail }: Pick<RecordEvent, 'atMs' | 'detail'>): FedTime {
+  const waits = Object.entries((detail.waits ?? {}) as Readonly<Record<string, unknown>>)
+  return {
+    sinceAgoMs: atMs - Number(detail.sinceMs ?? atMs),
+    gpus: Number(detail.gpus ?? 1),
+    gpuMs: Number(detail.gpuMs ?? 0),
+    waits: Object.fromEntries(waits.map(([culprit, gpuMs]) => [culprit, Number(gpuMs)])),
+  }
+}

@@ -1,0 +1,65 @@
+import { chooseLease } from '../cache/leases/choose-holder.js'
+import { identifyCaller } from '../cache/leases/identify-caller.js'
+import type { Surroundings } from '../cache/surroundings.js'
+import { describeFedTime, type FedTime } from '../model/fed-time.js'
+import { isDirectory } from './open-dataset-folder.js'
+
+/** The first time is noted after a minute, later ones after five: a job of a day leaves 300 lines of 200 bytes. */
+const FIRST_MS = 60_000
+const LATER_MS = 300_000
+
+/** The name under which a feed's time is noted; undefined for one without a dataset, whose record may not exist. */
+export function findNoted(given: {
+  readonly target?: string | undefined
+  readonly fallback?: string | undefined
+  readonly mix?: Readonly<Record<string, number>> | undefined
+}): string | undefined {
+  const names = [given.target, given.fallback, ...Object.keys(given.mix ?? {})]
+  return names.find(
+    (name) => name !== undefined && !/^[./]/.test(name) && !name.includes('://') && !isDirectory(name),
+  )
+}
+
+/** Notes in the record how the trainers of a feed spend their time, until it is closed. */
+export class FedTimeRecord {
+  readonly #context: Surroundings
+  readonly #dataset: string
+  readonly #take: () => FedTime | undefined
+  #timer: NodeJS.Timeout
+
+  constructor(context: Surroundings, dataset: string, take: () => FedTime | undefined) {
+    this.#context = context
+    this.#dataset = dataset
+    this.#take = take
+    this.#timer = this.#noteAfter(FIRST_MS)
+  }
+
+  /** Notes what is left. Never rejects: training does not end for want of a note. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#note()
+  }
+
+  #noteAfter(ms: number): NodeJS.Timeout {
+    const note = async () => {
+      await this.#note()
+      this.#timer = this.#noteAfter(LATER_MS)
+    }
+    return setTimeout(() => void note(), ms).unref()
+  }
+
+  async #note(): Promise<void> {
+    const time = this.#take()
+    if (!time) return
+    const { environment, report } = this.#context
+    try {
+      const record = await this.#context.openRecord()
+      const { task } = chooseLease(identifyCaller({ environment, isOwnProcess: true }), 0)
+      const place = { node: (await this.#context.config()).node, dataset: this.#dataset, copyId: null, task }
+      await record.addEvent({ ...place, ...describeFedTime(time, record.nowMs()) })
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      report.note(`dsc: how long training waited could not be noted in the record: ${why}`)
+    }
+  }
+}
