@@ -1,7 +1,6 @@
 """One rank of the exchange benchmark. Started once per rank by compare.py; rank 0 prints one JSON object."""
 
 import argparse
-import itertools
 import json
 import os
 import statistics
@@ -16,18 +15,14 @@ sys.path[:0] = [str(ROOT / "src/python"), str(ROOT / "src/python/tests")]
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from loads import build_load  # noqa: E402
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook  # noqa: E402
-from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+from quality import accuracy, convergence  # noqa: E402
+from ways import hooked, measure  # noqa: E402
 
 from dsc.exchange import (  # noqa: E402
-    BlockwiseInt8,
     Profiler,
-    ScaledHalf,
     SharedMemory,
-    blockwise_int8_hook,
     ddp_kwargs,
     probe_link,
-    scaled_half_hook,
 )
 
 MIB = 1 << 20
@@ -81,29 +76,6 @@ def steps_of(arguments, folder, load):
     return {"load": load, "backwardMs": compute_ms, "gradientMib": gradient_mib(model), "plans": plans, "rows": rows}
 
 
-def measure(arguments, ways, batch):
-    """Backward by each of the ways (model, seconds, processor seconds, bytes sent) in turn: the slowest rank's medians."""
-    for round_ in range(arguments.rounds + 3):
-        for ddp, seconds, busy_seconds, sent in ways.values():
-            ddp.zero_grad()
-            loss = ddp(batch).square().mean()
-            dist.barrier()
-            sent_start = sent_bytes(arguments)
-            start, busy_start = time.perf_counter(), time.process_time()
-            loss.backward()
-            if round_ >= 3:
-                seconds.append(time.perf_counter() - start)
-                busy_seconds.append(time.process_time() - busy_start)
-                sent.append(sent_bytes(arguments) - sent_start)
-    rows = []
-    for name, (_, *measured) in ways.items():
-        slowest = torch.tensor(measured, dtype=torch.float64)
-        dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-        seconds, busy_seconds, sent = map(statistics.median, slowest.tolist())
-        rows.append({"name": name, "ms": seconds * 1000, "busyMs": busy_seconds * 1000, "sentBytes": sent})
-    return rows
-
-
 def levels(arguments, folder):
     """Backward with the exchange in it, several ranks per host: PyTorch's hooks, one level and two, in turn."""
     return [levels_of(arguments, load) for load in arguments.level_loads.split(",")]
@@ -118,8 +90,11 @@ def levels_of(arguments, load):
         ("PyTorch fp16 hook", "fp16", 1),
         ("dsc scaled fp16, one level", "scaled", 1),
         ("dsc scaled fp16, two levels", "scaled", 2),
+        ("dsc int8, one level", "int8", 1),
+        ("dsc int8, two levels", "int8", 2),
     ]:
-        ways[name] = hooked(build(), hook, {"bucket_cap_mb": arguments.level_cap} if hook == "scaled" else {}, levels=count)
+        cap = {"bucket_cap_mb": arguments.level_cap} if name.startswith("dsc") else {}
+        ways[name] = hooked(build(), hook, cap, levels=count)
     return {"load": load, "gradientMib": gradient_mib(build()), "rows": measure(arguments, ways, batch)}
 
 
@@ -153,27 +128,6 @@ def hooks(arguments, folder):
     rows = measure(arguments, ways, batch)
     explanation = plan["wireExplanation"] if rank == 0 else ""
     return {"ranks": ranks, "load": load, "link": link, "gradientMib": gradient_mib(model), "explanation": explanation, "rows": rows}
-
-
-def sent_bytes(arguments):
-    return int(Path(f"/sys/class/net/{arguments.interface}/statistics/tx_bytes").read_text())
-
-
-def hooked(model, hook, how=None, **scaled):
-    """A model in DDP, and lists for seconds. The scaled hook keeps its state per DDP object; the others have none."""
-    ddp = DistributedDataParallel(model, **(how or {}))
-    if hook == "fp16":
-        ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
-    if hook == "bf16":
-        ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
-    if hook == "PowerSGD":
-        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2)
-        ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
-    if hook == "int8":
-        ddp.register_comm_hook(BlockwiseInt8(), blockwise_int8_hook)
-    if hook == "scaled":
-        ddp.register_comm_hook(ScaledHalf(model.parameters(), **scaled), scaled_half_hook)
-    return ddp, [], [], []
 
 
 def gradient_mib(model):
@@ -213,67 +167,6 @@ def in_turn(calls, repeats):
             if round_ >= 2:
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(seconds) * 1000 for name, seconds in times.items()}
-
-
-def accuracy(arguments, folder):
-    """Relative error of the mean per layer, 60 layers with standard deviations from 1e-9 to 1e-3, no loss scaling."""
-    from exchange_models import Products
-
-    stds = [10 ** (-9 + 6 * layer / 59) for layer in range(60)]
-    shapes = [(4096,)] * 60
-    rank, ranks = dist.get_rank(), dist.get_world_size()
-    rows = []
-    for name, hook in (
-        ("PyTorch fp16 hook", default_hooks.fp16_compress_hook),
-        ("PyTorch bf16 hook", default_hooks.bf16_compress_hook),
-        ("dsc scaled fp16", scaled_half_hook),
-    ):
-        model = Products(shapes)
-        # About four layers per bucket, as layers of one depth have gradients of one size.
-        ddp = DistributedDataParallel(model, bucket_cap_mb=0.06)
-        ddp.register_comm_hook(ScaledHalf(model.parameters()) if hook is scaled_half_hook else None, hook)
-        for step in range(4):
-            drawn = [
-                [torch.randn(4096, generator=torch.Generator().manual_seed(step * 1000 + q * 100 + at)) * std
-                 for at, std in enumerate(stds)]
-                for q in range(ranks)
-            ]
-            ddp.zero_grad()
-            ddp(drawn[rank]).backward()
-        means = [sum(values).double() / ranks for values in zip(*[[v.double() for v in d] for d in drawn])]
-        found = [parameter.grad.double() for parameter in model.parameters()]
-        errors = [((f - m).norm() / m.norm()).item() for f, m in zip(found, means)]
-        # What is larger than rounding can make cancel, and vanished all the same.
-        zeroed = sum(int(((f == 0) & (m.abs() > 4e-3 * s)).sum()) for f, m, s in zip(found, means, stds))
-        rows.append({
-            "name": name, "worst": max(errors), "median": statistics.median(errors), "zeroed": zeroed / (60 * 4096),
-        })
-    return rows
-
-
-def convergence(arguments, folder):
-    """A small GPT, trained with fp32 DDP and with dsc's hooks from the same start on the same data, with each seed."""
-    from exchange_models import TinyGpt, text_batch
-    from torch.nn.functional import cross_entropy
-
-    losses = {"fp32": [], "scaled fp16": [], "int8": []}
-    hooks = {"fp32": None, "scaled fp16": "scaled", "int8": "int8"}
-    for seed, name in itertools.product(range(1, arguments.seeds + 1), losses):
-        torch.manual_seed(seed)
-        model = TinyGpt()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-        ddp, *_ = hooked(model, hooks[name], {"bucket_cap_mb": 0.1})
-        for step in range(arguments.gpt_steps):
-            words, following = text_batch(seed * 1_000_000 + step, dist.get_rank())
-            optimizer.zero_grad()
-            cross_entropy(ddp(words).flatten(0, 1), following.flatten()).backward()
-            optimizer.step()
-        # The same held-out text on both ranks.
-        with torch.no_grad():
-            held = [text_batch(100_000 + index, 0) for index in range(20)]
-            held_losses = [cross_entropy(model(w).flatten(0, 1), f.flatten()).item() for w, f in held]
-            losses[name].append(statistics.mean(held_losses))
-    return {"steps": arguments.gpt_steps, **losses}
 
 
 def main():
