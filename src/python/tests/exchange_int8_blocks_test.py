@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from dsc.exchange import int8_hook
+from dsc.exchange import int8_carrier
 from dsc.exchange.int8_blocks import _random_rows, decode_blocks, encode_blocks, mean_blocks
-from dsc.exchange.int8_hook import Int8Exchange
+from dsc.exchange.int8_carrier import Int8Exchange
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -23,19 +23,38 @@ def test_a_value_is_off_by_less_than_a_127th_of_the_largest_of_its_block(size):
     assert (errors < size * 1.0001 / 127).all() and errors.max() > 0.9 * size / 127
 
 
-@pytest.mark.parametrize("piece_blocks", [1, 3, int8_hook.PIECE_BLOCKS])
-def test_the_means_are_those_of_the_vectors_to_which_the_node_engine_is_held_as_well(piece_blocks, monkeypatch):
-    monkeypatch.setattr(int8_hook, "PIECE_BLOCKS", piece_blocks)
+@pytest.mark.parametrize(("piece_blocks", "lone_blocks"), [(1, 1), (3, 2), (3, 99), (4096, 1), (4096, 64)])
+def test_the_means_are_those_of_the_vectors_to_which_the_node_engine_is_held_as_well(
+    piece_blocks, lone_blocks, monkeypatch
+):
+    monkeypatch.setattr(int8_carrier, "PIECE_BLOCKS", piece_blocks)
+    monkeypatch.setattr(int8_carrier, "LONE_BLOCKS", lone_blocks)
     floats = lambda text: torch.frombuffer(bytearray(b64decode(text)), dtype=torch.float32)  # noqa: E731
     for case in json.loads((ROOT / "fixtures/exchange/int8-vectors.json").read_text())["cases"]:
         ranks = len(case["gradients"])
         buckets = [torch.cat([floats(text) for text in rank]) for rank in case["gradients"]]
-        exchanges = [Int8Exchange(bucket, case["sizes"]) for bucket in buckets]
-        sent = [exchange.encode(ranks).view(ranks, -1, 260) for exchange in exchanges]
-        for rank, exchange in enumerate(exchanges):
-            exchange.sum(torch.stack([one[rank] for one in sent]), ranks)
-        exchanges[-1].accept(torch.cat([exchange.share for exchange in exchanges]))
+        exchanges = [Int8Exchange(bucket, case["sizes"], ranks) for bucket in buckets]
+        sent = [exchange.encode().view(ranks, -1, 260) for exchange in exchanges]
+        shares = [exchange.sum(torch.stack([one[rank] for one in sent])) for rank, exchange in enumerate(exchanges)]
+        exchanges[-1].accept(torch.cat(shares))
         assert torch.equal(buckets[-1], torch.cat([floats(text) for text in case["means"]]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_of_whole_blocks_travel_as_those_that_are_copied_first(dtype, monkeypatch):
+    sizes = [1024, 256 * 70, 10, 0, 256 * 200 + 3, 256, 256 * 5, 7]
+    values = torch.randn(sum(sizes), generator=torch.Generator().manual_seed(4)).to(dtype)
+    found = []
+    for lone_blocks in (64, 10**9):
+        monkeypatch.setattr(int8_carrier, "LONE_BLOCKS", lone_blocks)
+        own = values.clone()
+        exchange = Int8Exchange(own, sizes, 1)
+        wire = exchange.encode()
+        exchange.accept(wire)
+        found.append((wire, own))
+    assert torch.equal(found[0][0], found[1][0]) and torch.equal(found[0][1], found[1][1])
+    assert not torch.equal(found[0][1], values) and (found[0][1] - values).abs().max() < 6 / 127
+    assert len(found[0][0]) == sum(-(-size // 256) for size in sizes)
 
 
 @pytest.fixture

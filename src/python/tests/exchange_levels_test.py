@@ -11,7 +11,7 @@ from exchange_models import Products, TinyGpt, text_batch
 from exchange_workers import run_ranks
 from torch.nn.functional import cross_entropy
 
-from dsc.exchange import ScaledHalf, two_level_carrier
+from dsc.exchange import BlockwiseInt8, ScaledHalf, blockwise_int8_hook, two_level_carrier
 
 
 def pretend_hosts(rank, sizes):
@@ -46,6 +46,61 @@ def test_all_ranks_get_the_same_mean_whatever_their_hosts(sizes):
     for worst, state in found:
         assert worst < 5e-4
         assert state == found[0][1]
+
+
+def _int8_means(rank, sizes):
+    pretend_hosts(rank, sizes)
+    ddp = torch.nn.parallel.DistributedDataParallel(Products(SHAPES), bucket_cap_mb=0.02)
+    ddp.register_comm_hook(BlockwiseInt8(levels=2), blockwise_int8_hook)
+    sent = count_sent()
+    worst = 0.0
+    for step in range(4):
+        found = run_products(ddp, rank, step, [1e-9, 1e20, 1e-5, 1.0, 1e-3])
+        for mine, mean in zip(found, mean_of(sum(sizes), step, [1e-9, 1e20, 1e-5, 1.0, 1e-3])):
+            worst = max(worst, ((mine - mean).norm() / mean.norm()).item())
+            everyone = [torch.empty_like(mine) for _ in range(sum(sizes))]
+            dist.all_gather(everyone, mine)
+            assert all(torch.equal(mine, other) for other in everyone)
+    return worst, sent["swapped"] > 0
+
+
+def count_sent():
+    sent, swap = {"swapped": 0}, dist.all_to_all_single
+
+    def swapped(shown, own, **options):
+        assert own.dtype == torch.uint8
+        sent["swapped"] += own.nbytes
+        return swap(shown, own, **options)
+
+    dist.all_to_all_single = swapped
+    return sent
+
+
+@pytest.mark.parametrize("sizes", [[2, 2], [3], [2, 1, 1]])
+def test_only_the_first_ranks_of_hosts_send_int8_to_each_other(sizes):
+    found = run_ranks(sum(sizes), _int8_means, sizes)
+    firsts = {sum(sizes[:at]) for at in range(len(sizes))}
+    for rank, (worst, has_swapped) in enumerate(found):
+        assert worst < (0.03 if len(sizes) > 1 else 1e-6) and (worst > 1e-3) == (len(sizes) > 1)
+        assert has_swapped == (len(sizes) > 1 and rank in firsts)
+
+
+def _int8_spoilt(rank):
+    pretend_hosts(rank, [2, 2])
+    ddp = torch.nn.parallel.DistributedDataParallel(Products(SHAPES), bucket_cap_mb=0.02)
+    ddp.register_comm_hook(BlockwiseInt8(levels=2), blockwise_int8_hook)
+
+    def spoil(given):
+        if rank == 3:
+            given[2][5] = float("nan")
+
+    found = run_products(ddp, rank, 0, [1.0] * len(SHAPES), spoil)
+    after = run_products(ddp, rank, 1, [1.0] * len(SHAPES))
+    return bool(found[2].isnan().any()), all(value.isfinite().all() for value in after)
+
+
+def test_a_nan_gets_through_as_int8_too_and_is_gone_in_the_next_step():
+    assert run_ranks(4, _int8_spoilt) == [(True, True)] * 4
 
 
 def _overflows(rank):

@@ -7,9 +7,13 @@ every run, and there is no state to save.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 
 import torch
+
+from .buffers import Buffers
 
 BLOCK_VALUES = 256  # with its scale a block is 260 bytes: 0.508 of what it is as halves
 BLOCK_BYTES = BLOCK_VALUES + 4
@@ -17,9 +21,11 @@ LARGEST = 127
 # Smaller scales are no normal floats, and their inverse is infinite: such a block, below 1.5e-36, counts as zero.
 SMALLEST_SCALE = 2.0**-126
 # Blocks handled at a time on a CPU: few enough that what is between two passes stays in the cache.
-BLOCKS_AT_A_TIME = 1024
-ROWS = 1024  # blocks of random numbers
-HASH = 2654435761  # a prime near 2**32 divided by the golden ratio: neighbouring scales choose distant rows
+BLOCKS_AT_A_TIME = 512
+ROWS = 1024  # blocks of random numbers, a power of two
+HASH = 2654435761 - 2**32  # a prime near 2**32 divided by the golden ratio: neighbouring scales choose distant rows
+# Room for one piece on a CPU, used again: fresh memory takes longer than what fills it.
+_ROOMS = Buffers()
 
 
 def encode_blocks(blocks: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
@@ -33,23 +39,22 @@ def encode_blocks(blocks: torch.Tensor, out: torch.Tensor | None = None) -> torc
         [n, 260], uint8: the values, then the block's scale as fp32. The scale of a block with inf or NaN is NaN.
     """
     wire = new_wire(len(blocks), blocks.device) if out is None else out
-    first, second = _scratch(blocks), _scratch(blocks)
     largest = torch.empty(len(blocks), dtype=torch.float32, device=blocks.device)
-    for part, found in _pieces(blocks, largest):
-        torch.amax(torch.abs(part.float(), out=first[: len(part)]), 1, out=found)
-    # All scales at once: these are many small steps.
-    is_finite = largest.isfinite()
-    scales = largest * (1 / LARGEST)  # not largest / 127: on a GPU that would be this, on a CPU not quite
-    scales = torch.where(scales < SMALLEST_SCALE, 0.0, scales)
-    inverse = torch.where((scales > 0) & is_finite, 1 / scales, 0.0)[:, None]
-    rows = (scales.view(torch.int32).to(torch.int64) * HASH >> 16) % ROWS
-    wire[:, BLOCK_VALUES:].view(torch.float32)[:, 0] = torch.where(is_finite, scales, torch.nan)
-    random_rows = _random_rows(blocks.device)
-    for part, factors, chosen, target in _pieces(blocks, inverse, rows, wire[:, :BLOCK_VALUES].view(torch.int8)):
-        random = torch.index_select(random_rows, 0, chosen, out=first[: len(part)])
-        # Not addcmul: whether it rounds the product depends on the processor, and so would the bytes.
-        values = torch.mul(part.float(), factors, out=second[: len(part)]).add_(random)
-        target.copy_(values.floor_().clamp_(-LARGEST, LARGEST))
+    with _rooms(blocks, 2) as (first, second):
+        for part, found in _pieces(blocks, largest):
+            torch.amax(torch.abs(part.float(), out=first[: len(part)]), 1, out=found)
+        # All scales at once: these are many small steps.
+        scales = largest.mul_(1 / LARGEST)  # not / LARGEST: on a GPU that would be this, on a CPU not quite
+        scales = torch.where(scales < SMALLEST_SCALE, 0.0, scales)
+        wire[:, BLOCK_VALUES:].view(torch.float32)[:, 0] = torch.where(scales < torch.inf, scales, torch.nan)
+        rows = (scales.view(torch.int32) * HASH >> 16) & (ROWS - 1)
+        inverse = scales.reciprocal_().nan_to_num_(nan=0.0, posinf=0.0)[:, None]
+        random_rows = _random_rows(blocks.device)
+        for part, factors, chosen, target in _pieces(blocks, inverse, rows, wire[:, :BLOCK_VALUES].view(torch.int8)):
+            random = torch.index_select(random_rows, 0, chosen, out=first[: len(part)])
+            # Not addcmul: whether it rounds the product depends on the processor, and so would the bytes.
+            values = torch.mul(part.float(), factors, out=second[: len(part)]).add_(random)
+            target.copy_(values.floor_().clamp_(-LARGEST, LARGEST))
     return wire
 
 
@@ -58,18 +63,31 @@ def new_wire(count: int, device: torch.device) -> torch.Tensor:
     return torch.empty(count, BLOCK_BYTES, dtype=torch.uint8, device=device)
 
 
-def mean_blocks(wires: torch.Tensor) -> torch.Tensor:
-    """The mean of what several ranks sent, [ranks, n, 260], summed in their order: [n, 256], fp32."""
-    mean = torch.empty(wires.shape[1], BLOCK_VALUES, dtype=torch.float32, device=wires.device)
-    scratch = _scratch(mean)
-    for at, wire in enumerate(wires):
-        scales = wire[:, BLOCK_VALUES:].view(torch.float32) * (1 / len(wires))
-        for part, factors, target in _pieces(wire[:, :BLOCK_VALUES].view(torch.int8), scales, mean):
-            values = scratch[: len(part)].copy_(part)
-            if at == 0:
-                torch.mul(values, factors, out=target)
-            else:
-                target.add_(values.mul_(factors))
+def mean_blocks(wires: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    """The mean of what several ranks sent, summed in their order.
+
+    Args:
+        wires: [ranks, n, 260], uint8.
+        out: written to and returned, [n, 256], of any float type; default: a new tensor, fp32.
+
+    Returns:
+        [n, 256].
+    """
+    shape = wires.shape[1], BLOCK_VALUES
+    mean = torch.empty(shape, dtype=torch.float32, device=wires.device) if out is None else out
+    scales = wires[:, :, BLOCK_VALUES:].view(torch.float32) * (1 / len(wires))
+    values = wires[:, :, :BLOCK_VALUES].view(torch.int8)
+    with _rooms(mean, 2) as (first, second):
+        for target, *parts in _pieces(mean, *values, *scales):
+            ranks = zip(parts[: len(wires)], parts[len(wires) :])
+            total = target if mean.dtype == torch.float32 else second[: len(target)]
+            for at, (part, factors) in enumerate(ranks):
+                if at == 0:
+                    torch.mul(part, factors, out=total)
+                else:
+                    total.add_(torch.mul(part, factors, out=first[: len(part)]))
+            if total is not target:
+                target.copy_(total)
     return mean
 
 
@@ -78,19 +96,23 @@ def decode_blocks(wire: torch.Tensor) -> torch.Tensor:
     return mean_blocks(wire[None])
 
 
-def _blocks_at_a_time(blocks: torch.Tensor) -> int:
+def _pieces(*tensors: torch.Tensor) -> zip[tuple[torch.Tensor, ...]]:
+    return zip(*(tensor.split(_piece_blocks(tensors[0])) for tensor in tensors))
+
+
+def _piece_blocks(blocks: torch.Tensor) -> int:
     return max(1, len(blocks)) if blocks.is_cuda else BLOCKS_AT_A_TIME
 
 
-def _pieces(*tensors: torch.Tensor) -> zip[tuple[torch.Tensor, ...]]:
-    count = _blocks_at_a_time(tensors[0])
-    return zip(*(tensor.split(count) for tensor in tensors))
-
-
-def _scratch(blocks: torch.Tensor) -> torch.Tensor:
-    """Room for one piece: a new tensor for each would be new pages, which take longer than what fills them."""
-    count = min(len(blocks), _blocks_at_a_time(blocks))
-    return torch.empty(count, BLOCK_VALUES, dtype=torch.float32, device=blocks.device)
+@contextlib.contextmanager
+def _rooms(blocks: torch.Tensor, count: int) -> Iterator[list[torch.Tensor]]:
+    """Room for so many pieces of blocks, [≥ blocks of a piece, 256], fp32 each."""
+    if blocks.is_cuda:
+        yield [torch.empty(blocks.shape, dtype=torch.float32, device=blocks.device) for _ in range(count)]
+        return
+    rooms = [_ROOMS.take(BLOCKS_AT_A_TIME * BLOCK_VALUES, torch.float32) for _ in range(count)]
+    yield [room.view(-1, BLOCK_VALUES) for room in rooms]
+    _ROOMS.give(*rooms)
 
 
 @functools.lru_cache(maxsize=16)

@@ -77,7 +77,7 @@ def register_planned_hook(
     if plan["wire"] == "int8":
         from .int8_hook import BlockwiseInt8, blockwise_int8_hook
 
-        int8 = BlockwiseInt8(ddp.process_group)
+        int8 = BlockwiseInt8(ddp.process_group, levels=plan.get("levels", 1))
         ddp.register_comm_hook(int8, blockwise_int8_hook)
         return int8
     if plan["wire"] != "fp16":

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .int8_hook import Int8Exchange
+from .int8_carrier import Int8Exchange
 
 LINK_FORMAT = "dsc.exchange.link/1"
 SMALL_SIZES = (64, 1024, 4096)
@@ -102,9 +102,9 @@ def _convert_halves(values: torch.Tensor, ranks: int) -> torch.Tensor:
 
 def _convert_int8(values: torch.Tensor, ranks: int) -> torch.Tensor:
     """Converts values as `blockwise_int8_hook` does: all of them, and one share of the mean."""
-    exchange = Int8Exchange(values, [len(values)])
-    wire = exchange.encode(ranks)
-    exchange.sum(wire, ranks)
+    exchange = Int8Exchange(values, [len(values)], ranks)
+    wire = exchange.encode()
+    exchange.sum(wire)
     exchange.accept(wire)
     return values
 

@@ -51,6 +51,11 @@ class Run:
         """The element type that travels."""
         return TYPES[self.wire_type]
 
+    @property
+    def has_overflowed(self) -> bool:
+        """Whether halves could not hold the mean, so that it is not written: all ranks repeat the run."""
+        return self.is_here and self.amaxes is None and self.wire_type == "fp16"
+
     def restart(self) -> None:
         """Goes back to before it was sent, now in fp32: the local values are still there."""
         self.wire_type, self.exponents = "fp32", []

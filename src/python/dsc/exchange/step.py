@@ -65,7 +65,7 @@ class Step:
         run, ended = entry
         if not run.is_here:
             return False
-        if run.amaxes is None and run.wire_type != "fp32":
+        if run.has_overflowed:
             # All ranks saw the same bytes and repeat it without a word, after all first attempts: so their calls start
             # in the same order on all of them. A true inf or NaN stays one.
             if self._are_all_sent:

@@ -10,16 +10,18 @@ import os
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import torch
 import torch.distributed as dist
 
-from .carrier import Arrived
+from .carrier import Arrived, Carrier
 from .errors import ExchangeMismatch, PeerLost
 from .host_carrier import HostCarrier
 from .run import Run, peaks_of
 from .shared_memory import SharedMemory, name_host
+
+OpenCarrier: TypeAlias = Callable[[dist.ProcessGroup | None], Carrier]
 
 # A rank may be slow for reasons of its own (it evaluates, it saves). A dead one is noticed at once.
 PATIENCE_SECONDS = 1800.0
@@ -50,12 +52,13 @@ class TwoLevelCarrier:
 
     Args:
         process_group: that of DDP; None is the default group.
+        open_network: what carries runs between the first ranks of hosts.
 
     Raises:
         ExchangeMismatch: ranks of one host cannot share memory.
     """
 
-    def __init__(self, process_group: dist.ProcessGroup | None) -> None:
+    def __init__(self, process_group: dist.ProcessGroup | None, open_network: OpenCarrier = HostCarrier) -> None:
         hosts = find_hosts(process_group)
         ranks = dist.get_world_size(process_group)
         me = dist.get_rank(process_group)
@@ -69,7 +72,7 @@ class TwoLevelCarrier:
         )
         # Means of hosts with many ranks weigh more.
         self._weight = len(own) * len(hosts) / ranks
-        self._network = HostCarrier(network) if self._is_first and len(hosts) > 1 else None
+        self._network = open_network(network) if self._is_first and len(hosts) > 1 else None
         self._has_network = len(hosts) > 1
         self._ups: queue.SimpleQueue[_Passage] = queue.SimpleQueue()
         self._downs: queue.SimpleQueue[_Passage] = queue.SimpleQueue()
@@ -130,7 +133,7 @@ class TwoLevelCarrier:
         if isinstance(error, PeerLost):
             return error  # a neighbour is gone: nobody to share with
         run, found = passage.run, passage.travelling
-        is_here = error is None and (found.amaxes is not None or found.wire_type == "fp32")
+        is_here = error is None and not found.has_overflowed
         note = _FAILED if error else _NOT_FINITE if found.amaxes is None else _FINITE
         # The others learn by how much comes whether it fits half precision, and then how large its parts are.
         note = self._down.broadcast(run.values if is_here or not self._is_first else run.values[:0], note)
@@ -158,7 +161,9 @@ def find_hosts(process_group: dist.ProcessGroup | None) -> list[list[int]]:
     return list(hosts.values())
 
 
-def open_two_levels(device: torch.device) -> Callable[[dist.ProcessGroup | None], TwoLevelCarrier]:
+def open_two_levels(
+    device: torch.device, open_network: OpenCarrier = HostCarrier
+) -> Callable[[dist.ProcessGroup | None], TwoLevelCarrier]:
     """The carrier, for gradients on the CPU.
 
     Raises:
@@ -166,7 +171,7 @@ def open_two_levels(device: torch.device) -> Callable[[dist.ProcessGroup | None]
     """
     if device.type != "cpu":
         raise ExchangeMismatch(f"gradients are on {device.type}: NCCL does both levels by itself, leave levels=2 out")
-    return TwoLevelCarrier
+    return lambda group: TwoLevelCarrier(group, open_network)
 
 
 def _accept_alone(run: Run) -> None:

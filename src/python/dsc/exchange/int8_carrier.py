@@ -1,0 +1,197 @@
+"""Carries runs as block-wise int8: ranks swap parts of a run, sum theirs in fp32, and gather the means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.distributed as dist
+
+from .buffers import Buffers
+from .carrier import Arrived
+from .host_carrier import open_group, when_done
+from .in_order import InOrder
+from .int8_blocks import BLOCK_BYTES, BLOCK_VALUES, encode_blocks, mean_blocks, new_wire
+from .run import Run
+
+# Blocks between gradients and wire at a time on a CPU: a whole bucket as floats would be fresh memory in each step, and
+# its page faults take longer than the conversion.
+PIECE_BLOCKS = 4096
+# Whole blocks of one gradient that are worth calls of their own; fewer are first copied beside their neighbours.
+LONE_BLOCKS = 64
+
+
+class Int8Carrier:
+    """A `Carrier`. Everything but `send` happens in the back end's threads, while backward goes on.
+
+    Args:
+        process_group: None is the default group.
+        device: where the values are.
+    """
+
+    def __init__(self, process_group: dist.ProcessGroup | None, device: torch.device) -> None:
+        self._group = process_group
+        self._ranks = dist.get_world_size(process_group)
+        # On a GPU its allocator keeps memory, and knows which stream still uses it.
+        self._buffers = Buffers() if device.type == "cpu" else None
+        # As in HostCarrier: gathers on a CPU start between the calls of the hook, in an order of their own.
+        self._gather_group = open_group(process_group) if device.type == "cpu" else process_group
+        self._gathers = InOrder(self._start_gather)
+
+    def send(self, run: Run, arrived: Arrived) -> None:
+        """See `Carrier`."""
+        exchange = Int8Exchange(run.values, run.sizes, self._ranks, self._buffers)
+        own = exchange.encode()
+        shown = exchange.take(len(own))
+        work = dist.all_to_all_single(shown, own, group=self._group, async_op=True)
+        gather = _Gather(run, exchange, arrived)
+        self._gathers.announce(gather)
+
+        def add() -> None:
+            gather.share = exchange.sum(shown)
+            gather.whole = own  # nobody needs what this rank has sent, and the means take as much room
+            exchange.give(shown)
+            self._gathers.drain()
+
+        when_done(work, arrived, add)
+
+    def flush(self) -> None:
+        """Nothing is held back here."""
+
+    def end_step(self) -> None:
+        """See `Carrier`."""
+        if self._buffers is not None:
+            self._buffers.trim()
+        self._gathers = InOrder(self._start_gather)
+
+    def _start_gather(self, gather: _Gather) -> bool:
+        share, whole = gather.share, gather.whole
+        if share is None or whole is None:
+            return False
+        gather.share = gather.whole = None  # else all of them are kept until the next backward
+        work = dist.all_gather_into_tensor(whole, share, group=self._gather_group, async_op=True)
+
+        def accept() -> None:
+            gather.exchange.accept(whole)
+            gather.exchange.give(share, whole)
+            gather.run.is_here = True
+            gather.arrived(None)
+
+        when_done(work, gather.arrived, accept)
+        return True
+
+
+class _Gather:
+    """A run whose means are to be gathered, once this rank's share of them is complete."""
+
+    def __init__(self, run: Run, exchange: Int8Exchange, arrived: Arrived) -> None:
+        self.run = run
+        self.exchange = exchange
+        self.arrived = arrived
+        self.share: torch.Tensor | None = None
+        self.whole: torch.Tensor | None = None  # room for the shares of all
+
+
+class Int8Exchange:
+    """Values on their way. Each parameter begins a block, however DDP fills its buckets.
+
+    Args:
+        values: flat, of any float type; the mean is written over them.
+        sizes: values per parameter.
+        ranks: how many take the mean.
+        buffers: where memory comes from; None is the device's allocator.
+    """
+
+    def __init__(self, values: torch.Tensor, sizes: Sequence[int], ranks: int, buffers: Buffers | None = None) -> None:
+        self._values = values
+        self._ranks = ranks
+        self._buffers = buffers
+        self._blocks = sum(-(-size // BLOCK_VALUES) for size in sizes)
+        self._spans = _join_whole_blocks(sizes)
+
+    def encode(self) -> torch.Tensor:
+        """The values as blocks, a multiple of `ranks` of them."""
+        wire = self.take(-(-self._blocks // self._ranks) * self._ranks)
+        wire[self._blocks :].zero_()
+        for first, count, parts in self._pieces():
+            room = self._find_room(count, parts)
+            if room is None:
+                room = self._values.new_empty(count, BLOCK_VALUES)
+                flat = room.view(-1)
+                for start, part in parts:
+                    end = start + part.numel()
+                    flat[start:end].copy_(part)
+                    flat[end : -(-end // BLOCK_VALUES) * BLOCK_VALUES].zero_()
+            encode_blocks(room, out=wire[first : first + count])
+        return wire
+
+    def sum(self, shown: torch.Tensor) -> torch.Tensor:
+        """The mean of what all ranks have sent here, in rank order and fp32, as it travels."""
+        rows = shown.view(self._ranks, -1, BLOCK_BYTES)
+        share = self.take(rows.shape[1])
+        pieces = zip(rows.split(self._most_blocks, 1), share.split(self._most_blocks))
+        for part, target in pieces:
+            encode_blocks(mean_blocks(part), out=target)
+        return share
+
+    def accept(self, whole: torch.Tensor) -> None:
+        """Writes the mean over the gradients."""
+        for first, count, parts in self._pieces():
+            room = self._find_room(count, parts)
+            found = mean_blocks(whole[None, first : first + count], out=room)
+            if room is None:
+                for start, part in parts:
+                    part.copy_(found.view(-1)[start : start + part.numel()])
+
+    def take(self, count: int) -> torch.Tensor:
+        """Room for so many blocks."""
+        if self._buffers is None:
+            return new_wire(count, self._values.device)
+        return self._buffers.take(count * BLOCK_BYTES, torch.uint8).view(count, BLOCK_BYTES)
+
+    def give(self, *wires: torch.Tensor) -> None:
+        """Gives back room that nobody uses any more."""
+        if self._buffers is not None:
+            self._buffers.give(*(wire.view(-1) for wire in wires))
+
+    @property
+    def _most_blocks(self) -> int:
+        return self._values.numel() + len(self._spans) if self._values.is_cuda else PIECE_BLOCKS
+
+    def _find_room(self, count: int, parts: list[tuple[int, torch.Tensor]]) -> torch.Tensor | None:
+        """The gradients themselves as blocks, where they are whole ones."""
+        start, part = parts[0]
+        is_whole = len(parts) == 1 and start == 0 and part.numel() == count * BLOCK_VALUES
+        return part.view(count, BLOCK_VALUES) if is_whole else None
+
+    def _pieces(self) -> Iterator[tuple[int, int, list[tuple[int, torch.Tensor]]]]:
+        """Runs of blocks: the first, how many, and the gradients in them, each with its start in the run's values."""
+        first, count, parts = 0, 0, list[tuple[int, torch.Tensor]]()
+        for rest in self._values.split(self._spans):
+            while rest.numel() > 0:
+                whole = min(rest.numel() // BLOCK_VALUES, self._most_blocks)
+                is_alone = whole >= LONE_BLOCKS
+                if count > 0 and (is_alone or count == self._most_blocks):
+                    yield first, count, parts
+                    first, count, parts = first + count, 0, []
+                room = whole if is_alone else self._most_blocks - count
+                part = rest[: room * BLOCK_VALUES]
+                parts.append((count * BLOCK_VALUES, part))
+                count += -(-part.numel() // BLOCK_VALUES)
+                rest = rest[part.numel() :]
+                if is_alone:
+                    yield first, count, parts
+                    first, count, parts = first + count, 0, []
+        if count > 0:
+            yield first, count, parts
+
+
+def _join_whole_blocks(sizes: Sequence[int]) -> list[int]:
+    """Values by span: parameters of whole blocks, and the one that ends them."""
+    spans, open_values = [], 0
+    for size in sizes:
+        open_values += size
+        if size % BLOCK_VALUES != 0:
+            spans.append(open_values)
+            open_values = 0
+    return [*spans, open_values]
