@@ -77,7 +77,8 @@ export class BucketBuffer {
     this.#isSummedOverHost = isSummedOverHost
     this.#segments = new Map(wires.map((wire) => [wire, planSegments(chunkElements, wire)]))
     this.#blocks = blocks
-    this.#kernels = pickKernels(codec, { blocks, ranks })
+    const share = isSummedOverHost ? this.#averaging.factor : Math.fround(1 / ranks)
+    this.#kernels = pickKernels(codec, { blocks, share })
     this.#local = codec.allocate(paddedElements * 4)
     this.#wire = codec.allocate(paddedElements * 4)
     this.#sum = codec.allocate(chunkElements * 4)
@@ -255,9 +256,8 @@ export class BucketBuffer {
 /** Blocks need no factors: they have their own scales, and take their share of the mean when they are summed. */
 function pickKernels(
   { kernels }: Codec,
-  { blocks, ranks }: { readonly blocks: Int8Blocks | undefined; readonly ranks: number },
+  { blocks, share }: { readonly blocks: Int8Blocks | undefined; readonly share: number },
 ) {
-  const share = Math.fround(1 / ranks)
   const noRing = () => {
     throw new Error('int8 does not go around a ring')
   }

@@ -21,6 +21,7 @@ const WAYS: readonly (Way & { readonly name: string })[] = [
   { name: 'one level', levels: 1, wire: 'fp16' },
   { name: 'two levels', levels: 2, wire: 'fp16' },
   { name: 'int8', levels: 1, wire: 'int8' },
+  { name: 'int8 in two levels', levels: 2, wire: 'int8' },
 ]
 
 interface Rank {

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { joinExchange } from './join-exchange.js'
-import { makeGradients, meanOf, planOf, runStep, withSessions } from './local-sessions.test.fixture.js'
+import {
+  makeGradients,
+  meanOf,
+  planOf,
+  runStep,
+  withHosts,
+  withSessions,
+} from './local-sessions.test.fixture.js'
+import type { PlanFile } from './plan-files.js'
 
 const SHAPES = [[7, 300_000], [1], [5000, 3, 800]]
 
@@ -65,12 +73,32 @@ test('int8: a true NaN reaches every rank, and the next step knows nothing of it
   })
 })
 
-test('int8: neither a ring nor two levels', async () => {
-  const rendezvous = { host: '127.0.0.1', port: 9 }
-  const plan = planOf(2, 'int8', [[5]])
-  for (const [options, message] of [
-    [{ plan, mode: 'ring' }, /not in mode ring/],
-    [{ plan: { ...plan, levels: 2 } }, /not in two levels/],
-  ] as const)
-    await assert.rejects(joinExchange({ rendezvous, ...options }), { code: 'USAGE', message })
+for (const hosts of ['aabb', 'abb', 'aaa', 'aaaabbbb'])
+  test(`int8, ranks on hosts ${hosts}: hosts sum in fp32, and each mean is off by what int8 rounds`, async () => {
+    const plan: PlanFile = { ...planOf(hosts.length, 'int8', SHAPES), levels: 2 }
+    const isNarrow = hosts.includes('b')
+    await withHosts([...hosts], { plan, mode: undefined }, async (sessions) => {
+      const gradients = makeGradients(plan, 1, 1e-6)
+      const means = new Map([...gradients[0]!.keys()].map((name) => [name, meanOf(gradients, name)]))
+      const [report] = await runStep(sessions, gradients)
+      const wireTypes = report!.buckets.map(({ wireType }) => wireType)
+      assert.deepEqual(wireTypes, Array(SHAPES.length).fill(isNarrow ? 'int8' : 'fp32'))
+      for (const [name, mean] of means) {
+        for (const rank of gradients)
+          assert.deepEqual(rank.get(name), gradients[0]!.get(name), `${name} differs between ranks`)
+        const errors = mean.map((value, at) => Math.abs(gradients[0]!.get(name)![at]! - value))
+        const worst = errors.reduce((most, error) => Math.max(most, error), 0)
+        assert.ok(worst < (isNarrow ? 0.5e-6 / 63 : 1e-12), `${name}: ${worst}`)
+        if (isNarrow && mean.length > 500) assert.ok(worst > 1e-9, `${name}: ${worst}`)
+      }
+    })
+  })
+
+test('int8: not in a ring', async () => {
+  const joined = joinExchange({
+    rendezvous: { host: '127.0.0.1', port: 9 },
+    plan: planOf(2, 'int8', [[5]]),
+    mode: 'ring',
+  })
+  await assert.rejects(joined, { code: 'USAGE', message: /not in mode ring/ })
 })

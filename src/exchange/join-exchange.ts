@@ -66,12 +66,10 @@ export class ExchangeSession {
   constructor(options: JoinOptions) {
     const { plan, committedSteps = 0 } = options
     const { mode = plan.wire === 'int8' ? 'direct' : 'ring' } = options
-    if (plan.wire === 'int8' && (mode === 'ring' || plan.levels === 2))
-      throw new DscError(
-        'USAGE',
-        `int8 goes from each rank to all: not ${mode === 'ring' ? 'in mode ring' : 'in two levels'}`,
-        { hint: 'dsc exchange plan --wire fp16, or leave mode out' },
-      )
+    if (plan.wire === 'int8' && mode === 'ring')
+      throw new DscError('USAGE', 'int8 goes from each rank to all: not in mode ring', {
+        hint: 'dsc exchange plan --wire fp16, or leave mode out',
+      })
     this.#options = options
     this.#mode = mode
     this.#scales = options.scales ?? plan.buckets.map(() => FIRST_SCALE)

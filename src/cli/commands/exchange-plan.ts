@@ -75,10 +75,7 @@ Examples:
         throw new DscError('USAGE', `${ranks} ranks are not ${ranksPerHost} on every host`, {
           hint: `--ranks ${ranksPerHost * Math.ceil(ranks / ranksPerHost)}, or --ranks-per-host 1`,
         })
-      const levels =
-        options.wire === 'int8'
-          ? { levels: 1 as const, networkRanks: ranks }
-          : chooseLevels({ ...profile, ranks, link }, ranksPerHost)
+      const levels = chooseLevels({ ...profile, ranks, link }, ranksPerHost)
       const job = { ...profile, ranks: levels.networkRanks, link }
       const thinLink = findThinLink(job)
       const placement = { ranksPerHost, levels: levels.levels }
@@ -90,7 +87,7 @@ Examples:
       const wireBytes = meanBytes(wire, job.gradients)
       const plan = planExchange({
         ...job,
-        link: wireLink(job, wire, ranksPerHost),
+        link: wireLink(job, wire, placement),
         wireBytes,
         useOptimum: options.optimum === true,
       })

@@ -66,6 +66,26 @@ test('exchange plan advises against compression where converting costs more than
   await rm(folder, { recursive: true })
 })
 
+test('exchange plan compares int8 between hosts, too, where two levels are faster', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dsc-exchange-'))
+  const path = join(folder, 'link.json')
+  const link = {
+    format: 'dsc.exchange.link/1',
+    alphaMicroseconds: 100,
+    bandwidthBytesPerSecond: 0.125e9,
+    halfValuesPerSecond: 0.8e9,
+    int8ValuesPerSecond: 0.2e9,
+  }
+  await writeFile(path, JSON.stringify(link))
+  const job = ['--model', RESNET, '--backward-ms', '100', '--ranks', '8', '--ranks-per-host', '4']
+  const words = ['plan', ...job, '--link', path, '--json']
+  const plan = JSON.parse((await dsc(...words)).stdout)
+  assert.deepEqual([plan.levels, plan.wire], [2, 'int8'])
+  const asked = JSON.parse((await dsc(...words, '--wire', 'int8')).stdout)
+  assert.deepEqual([asked.levels, asked.wire, asked.buckets], [2, 'int8', plan.buckets])
+  await rm(folder, { recursive: true })
+})
+
 test('exchange plan takes ranks of different speed into account and says what they cost', async () => {
   const words = ['plan', '--model', RESNET, ...LINK, '--backward-ms']
   const { stdout } = await dsc(...words, '100,300')

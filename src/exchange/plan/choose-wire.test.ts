@@ -151,8 +151,9 @@ test('chooseWire counts the blocks of small tensors, and what ranks of one host 
   assert.equal(seconds(dense, 'fp16'), seconds(spread, 'fp16'))
   const ratio = seconds(dense, 'int8') / seconds(spread, 'int8')
   assert.ok(Math.abs(ratio - (4 * 4 + 7) / 14) < 0.001, `${ratio}`) // two hosts: 16 pairs share a link
-  const two = chooseWire(single(8, 1e8), rates, { ranksPerHost: 4, levels: 2 })
-  assert.match(two.explanation, /int8 was not compared: it works in one level only/)
+  const two = chooseWire(single(2, 1e8), rates, { ranksPerHost: 4, levels: 2 }) // one rank of each host swaps
+  assert.equal(two.wire, 'int8')
+  assert.equal(seconds(two, 'int8'), seconds(chooseWire(single(2, 1e8), rates, ALONE), 'int8'))
 })
 
 test('chooseWire never takes a type that the model says is slower, on any job and link', () => {

@@ -38,11 +38,7 @@ type WireInput = Omit<ExchangeInput, 'wireBytes' | 'useOptimum'>
  * Chooses between fp32, half precision and block-wise int8: fewer bytes, but every value is converted twice. Assumes
  * that conversion takes time from backward, so that earlier conversions delay its gradients.
  */
-export function chooseWire(
-  input: WireInput,
-  rates: ConversionRates,
-  { ranksPerHost, levels }: Placement,
-): WireChoice {
+export function chooseWire(input: WireInput, rates: ConversionRates, placement: Placement): WireChoice {
   if (input.ranks === 1) return { wire: 'fp32', explanation: 'One rank sends nothing.', candidates: [] }
   if (rates.halfValuesPerSecond === undefined) {
     const explanation =
@@ -55,19 +51,17 @@ export function chooseWire(
     // Gradients that are halves do not become larger to be sent.
     ['fp32', input.gradientBytes < 4 ? undefined : Number.POSITIVE_INFINITY],
     ['fp16', rates.halfValuesPerSecond],
-    ['int8', levels === 1 ? rates.int8ValuesPerSecond : undefined],
+    ['int8', rates.int8ValuesPerSecond],
   ]
   const candidates = costs
     .flatMap(([wire, valuesPerSecond]) =>
-      valuesPerSecond === undefined ? [] : predict(input, { wire, valuesPerSecond, ranksPerHost }),
+      valuesPerSecond === undefined ? [] : predict(input, { wire, valuesPerSecond, placement }),
     )
     .sort((a, b) => a.seconds - b.seconds) // of equals, the most exact
   const absent =
-    levels === 2
-      ? ' int8 was not compared: it works in one level only.'
-      : rates.int8ValuesPerSecond === undefined
-        ? ' int8 was not compared: the link file has no rate for it. Measure the link with dsc.exchange.probe_link.'
-        : ''
+    rates.int8ValuesPerSecond === undefined
+      ? ' int8 was not compared: the link file has no rate for it. Measure the link with dsc.exchange.probe_link.'
+      : ''
   return { wire: candidates[0]!.wire, explanation: explain(input, candidates) + absent, candidates }
 }
 
@@ -76,15 +70,15 @@ function predict(
   {
     wire,
     valuesPerSecond,
-    ranksPerHost,
-  }: { readonly wire: WireType; readonly valuesPerSecond: number; readonly ranksPerHost: number },
+    placement,
+  }: { readonly wire: WireType; readonly valuesPerSecond: number; readonly placement: Placement },
 ): WireCandidate {
   let converted = 0
   const gradients: Gradient[] = input.gradients.map((gradient) => {
     converted += gradient.elements
     return { ...gradient, readySeconds: gradient.readySeconds + converted / valuesPerSecond }
   })
-  const link = wireLink(input, wire, ranksPerHost)
+  const link = wireLink(input, wire, placement)
   const wireBytes = meanBytes(wire, gradients)
   const { buckets } = planBuckets({ ...input, gradients, link, wireBytes })
   const channel = { bytesPerElement: wireBytes, cost: ringCallCost(link, input.ranks) }
@@ -96,9 +90,10 @@ function predict(
 export function wireLink(
   { link, ranks }: Pick<ExchangeInput, 'link' | 'ranks'>,
   wire: WireType,
-  ranksPerHost: number,
+  { ranksPerHost, levels }: Placement,
 ): ExchangeInput['link'] {
-  return wire === 'int8' ? swapLink(link, ranks, ranksPerHost) : link
+  // In two levels one rank of each host is on the network, and `ranks` counts those.
+  return wire === 'int8' ? swapLink(link, ranks, levels === 2 ? 1 : ranksPerHost) : link
 }
 
 function explain(input: WireInput, candidates: readonly WireCandidate[]): string {
