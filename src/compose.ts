@@ -35,6 +35,8 @@ interface ComposeOptions {
   readonly onRecordAway?: (sentence: string) => void
   /** Called when the user's own cache was deleted, and a new one begins. */
   readonly onBegunAnew?: (sentence: string) => void
+  /** Called at the end if the record that was read does not govern the cache, whose copies it tells wrongly. */
+  readonly onOtherRecord?: (sentence: string) => void
   /** Whether the node's service may answer instead, where it has a door and no configuration of one's own counts. */
   readonly isDoorUsed?: boolean
   /** Whether a command of the caller's is started later, with the caller's rights. */
@@ -90,8 +92,10 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
     const ways = { ...asked, onAway: options.onRecordAway }
     return logPhase('opening the record', () => openRecordAt(location, ways))
   }
+  let isCacheAsked = false
   const openOwnCache = once(async () => {
     if (await knock()) throw behindDoor()
+    isCacheAsked = true // which refuses another record
     return openCache(await config(), await openRecord(), options.onBegunAnew)
   })
   return {
@@ -112,6 +116,10 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
     locateRecord,
     openDatabase: openNamedDatabase,
     async close() {
+      if (opened.length > 0 && !isCacheAsked && options.onOtherRecord && !(await knock())) {
+        const sentence = (await import('./cache/other-record.js')).describeOtherRecord(await config())
+        if (sentence) options.onOtherRecord(sentence)
+      }
       for (const record of opened.splice(0)) await record.close()
     },
   }
@@ -179,6 +187,7 @@ async function openCache(
   const { root, policy } = config.cache
   const { openCacheRoot } = await import('./cache/open-cache-root.js')
   const { closeRecord, requireOwnRecord } = await import('./cache/own-record.js')
+  const { describeRemedy } = await import('./cache/other-record.js')
   const { requireFreeNode, requireOwnNode } = await import('./cache/claim-node.js')
   const { node } = config
   const machine = readMachine()
@@ -193,7 +202,12 @@ async function openCache(
     },
   })
   const isKnown = async () => (await record.listNodes()).some(({ identity }) => identity?.cacheId === cacheId)
-  await requireOwnRecord({ root, location: config.record, isKnown })
+  await requireOwnRecord({
+    root,
+    location: config.record,
+    isKnown,
+    describeRemedy: (governing) => describeRemedy(config, governing),
+  })
   const hasReaders = config.datasets.some(({ readers }) => readers)
   if (hasReaders || config.agent.door !== undefined) closeRecord(config.record) // at the door each sees their own
   const identity = { cacheId, machine }

@@ -34,6 +34,7 @@ export async function main(): Promise<void> {
     onRecordAway: (sentence) => report.note(sentence),
     // The agent's mounter, too, is started as root.
     onBegunAnew: (sentence) => report.note(sentence),
+    onOtherRecord: (sentence) => report.note(sentence),
     startsCommand: separator < all.length || argv.includes('--csi'),
     isDoorUsed: goesThroughDoor(argv),
     signal: stop.signal,

@@ -24,7 +24,7 @@ async function makeCache(context: TestContext) {
   const first = fileAt(join(directory, 'first.db'))
   writeFileSync(join(directory, 'first.db'), '')
   const open = (location: RecordLocation, isKnown = true) =>
-    requireOwnRecord({ root, location, isKnown: async () => isKnown })
+    requireOwnRecord({ root, location, isKnown: async () => isKnown, describeRemedy: () => 'dsc init' })
   await open(first, false)
   return { directory, root, first, open }
 }

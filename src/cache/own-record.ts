@@ -6,6 +6,22 @@ import { isRefused } from '../platform/disk-failure.js'
 import { nameRecord, readCacheIdentity } from './cache-identity.js'
 import { writeIdentity } from './open-cache-root.js'
 
+/** The record that governs the cache, as `record:` names it; undefined: none yet, or it is gone. */
+export function findGoverningRecord(root: string): string | undefined {
+  const named = readCacheIdentity(root)?.record
+  if (typeof named !== 'string') return undefined
+  const path = pathOfNamed(named, root)
+  if (path === undefined) return named
+  return lstatSync(path, { throwIfNoEntry: false }) ? path : undefined
+}
+
+/** The record that governs the cache instead of `location`; undefined: none, or `location` may follow it. */
+export function findOtherRecord(root: string, location: RecordLocation): string | undefined {
+  const named = readCacheIdentity(root)?.record
+  const isOther = typeof named === 'string' && named !== nameRecord(location, root)
+  return isOther && !mayFollow(named, root, location) ? findGoverningRecord(root) : undefined
+}
+
 /**
  * Rejects if another record governs the cache: each would evict what jobs hold by the other. A record that knows the
  * cache takes it over from one that is gone (moved, or restored), and among names of servers.
@@ -13,18 +29,20 @@ import { writeIdentity } from './open-cache-root.js'
 export async function requireOwnRecord(options: {
   readonly root: string
   readonly location: RecordLocation
+  /** The command or setting after which the other record counts. */
+  readonly describeRemedy: (record: string) => string
   /** Whether the record knows the cache by its id. */
   readonly isKnown: () => Promise<boolean>
 }): Promise<void> {
-  const { root, location, isKnown } = options
+  const { root, location, isKnown, describeRemedy } = options
   const identity = readCacheIdentity(root)
   const named = identity?.record
   const own = nameRecord(location, root)
   if (typeof identity?.id !== 'string' || named === own) return
   if (typeof named === 'string' && !(mayFollow(named, root, location) && (await isKnown()))) {
-    const found = named.includes('://') ? named : join(root, named)
+    const found = pathOfNamed(named, root) ?? named
     throw new DscError('CACHE_ROOT_INVALID', `${root} is governed by the record ${found}, not by ${own}`, {
-      hint: `set record: ${found} in dsc.yaml; or, if that record is no longer used: dsc record claim-node`,
+      hint: `${describeRemedy(found)}; or, if that record is no longer used: dsc record claim-node`,
     })
   }
   await governBy(root, { id: identity.id, record: own })
@@ -65,6 +83,12 @@ export async function followRecord(
 /** Whether the named record cannot be another one that is in use. */
 function mayFollow(named: string, root: string, location: RecordLocation): boolean {
   if (named.startsWith('postgres')) return location.kind === 'postgres'
-  const path = named.startsWith('sqlite://') ? named.slice('sqlite://'.length) : join(root, named)
-  return lstatSync(path, { throwIfNoEntry: false }) === undefined
+  const path = pathOfNamed(named, root)
+  return path !== undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined
+}
+
+/** The file of a record that `nameRecord` named; undefined: it is on a server. */
+function pathOfNamed(named: string, root: string): string | undefined {
+  if (named.startsWith('sqlite://')) return named.slice('sqlite://'.length)
+  return named.includes('://') ? undefined : join(root, named)
 }

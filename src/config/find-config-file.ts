@@ -34,7 +34,7 @@ interface FoundConfigFile {
  * home folder and at the first folder of somebody else.
  */
 export function findConfigFile(options: FindOptions): FoundConfigFile {
-  const { explicitPath, environment, workingDirectory, homeDirectory } = options
+  const { explicitPath, environment, workingDirectory } = options
   for (const [named, by] of [
     [explicitPath, '--config'],
     [environment.DSC_CONFIG || undefined, 'DSC_CONFIG'],
@@ -48,9 +48,16 @@ export function findConfigFile(options: FindOptions): FoundConfigFile {
   }
   const above = findAbove(options)
   if (above.path !== undefined) return above
-  const configHome = environment.XDG_CONFIG_HOME || join(homeDirectory, '.config')
-  const path = [join(configHome, 'dsc', 'dsc.yaml'), '/etc/dsc/dsc.yaml'].find(isFile)
+  const path = [placeUserConfig(options), '/etc/dsc/dsc.yaml'].find(isFile)
   return { ...above, path }
+}
+
+/** The dsc.yaml that counts in every folder for this user. */
+export function placeUserConfig({
+  environment,
+  homeDirectory,
+}: Pick<FindOptions, 'environment' | 'homeDirectory'>): string {
+  return join(environment.XDG_CONFIG_HOME || join(homeDirectory, '.config'), 'dsc', 'dsc.yaml')
 }
 
 function findAbove(options: FindOptions): FoundConfigFile {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -110,4 +110,70 @@ test('dsc init says how to go on with the record that was used without a dsc.yam
   assert.ok(told, init.stderr)
   assert.equal(run(...told.split(' ')).status, 0)
   assert.match(run('dataset', 'ls').stdout, /^flowers /m)
+})
+
+/** A user who prepared a dataset without a dsc.yaml: runs of dsc in folders of theirs. */
+function makeNewcomer() {
+  const home = mkdtempSync(join(root, 'h-'))
+  for (const folder of ['a', 'b', 'flowers']) mkdirSync(join(home, folder))
+  writeFileSync(join(home, 'flowers/a.txt'), 'a')
+  const environment = { PATH: process.env.PATH, HOME: home }
+  const run = (folder: string, ...args: string[]) =>
+    spawnSync(process.execPath, [DSC, ...args], {
+      cwd: join(home, folder),
+      env: environment,
+      encoding: 'utf8',
+    })
+  const prepare = (folder: string) => run(folder, 'prepare', '../flowers', '--task', 'job')
+  const references = (folder: string) =>
+    JSON.parse(run(folder, 'status', '--json').stdout).copies[0]?.referenceCount
+  return { home, cache: join(home, '.cache/dsc'), run, prepare, references }
+}
+
+for (const isUsed of [true, false]) {
+  test(`dsc init for the cache of one’s own keeps one record, ${isUsed ? 'used before' : 'or new'}`, () => {
+    const { home, cache, run, prepare, references } = makeNewcomer()
+    if (isUsed) assert.equal(prepare('b').status, 0)
+    const init = run('a', 'init', '--cache-root', cache, '--max-datasets', '2', '--yes')
+    assert.doesNotMatch(init.stderr, /migrate/)
+    const written = readFileSync(join(home, 'a/dsc.yaml'), 'utf8')
+    assert.ok(written.includes(`\nrecord: ${home}/.local/state/dsc/record.db `), written)
+    assert.match(written, /^ {2}maxDatasets: 2 /m)
+    assert.match(written, /^ {2}maxPercent: 80 /m)
+    assert.equal(prepare('a').status, 0)
+    const elsewhere = prepare('b')
+    assert.equal(elsewhere.status, 0, elsewhere.stderr)
+    assert.deepEqual([references('a'), references('b')], [1, 1])
+    assert.equal(run('b', 'release', '--all', '--task', 'job').status, 0)
+    assert.deepEqual([references('a'), references('b')], [0, 0])
+  })
+}
+
+test('where another record governs the cache, dsc says so and which command mends it', () => {
+  const { home, cache, run, prepare, references } = makeNewcomer()
+  writeFileSync(join(home, 'a/dsc.yaml'), `cache: { root: ${cache}, maxDatasets: 2 }\n`)
+  assert.equal(prepare('b').status, 0)
+  const here = prepare('a')
+  assert.equal(here.status, 3)
+  assert.equal(here.stderr.match(/governed by/g)?.length, 1)
+  assert.match(here.stderr, /try: set record: \S+\/\.local\/state\/dsc\/record\.db in \S+\/a\/dsc\.yaml;/)
+  for (const words of [['status'], ['leases'], ['history'], ['release', '--all', '--task', 'other']])
+    assert.match(run('a', ...words).stderr, /is governed by \S+\/\.local\/state\/dsc\/record\.db; /, words[0])
+  assert.doesNotMatch(run('b', 'status').stderr, /governed/)
+  assert.doesNotMatch(
+    run('a', 'status', '--record', 'record.db').stderr,
+    /governed/,
+    'which the user asked for',
+  )
+
+  assert.equal(
+    run('a', 'record', 'migrate', '../.local/state/dsc/record.db', `${cache}/record.db`).stderr,
+    '',
+  )
+  const elsewhere = prepare('b')
+  const command = /try: dsc (init --config \S+ --cache-root \S+);/.exec(elsewhere.stderr)?.[1]
+  assert.ok(command, elsewhere.stderr)
+  assert.equal(run('b', ...command.split(' ')).status, 0)
+  assert.equal(prepare('b').status, 0)
+  assert.deepEqual([references('a'), references('b')], [1, 1])
 })

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
+import { findGoverningRecord } from '../../cache/own-record.js'
 import { requireOneOwner } from '../../cache/require-one-owner.js'
 import { formatConfigFile, type NewSettings } from '../../config/format-config-file.js'
 import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../config/plan/suggest-cache-root.js'
@@ -70,10 +71,7 @@ export function initCommand(context: CliContext): Command {
       const answer: InitAnswer = { dsc: 1, path, isDryRun, settings: written, text }
       context.report.result(answer, () => (options.dryRun ? text.trimEnd() : path))
       if (options.dryRun) return
-      const left = join(
-        context.environment.XDG_STATE_HOME || join(findHomeDirectory(), '.local', 'state'),
-        'dsc/record.db',
-      )
+      const left = placeOwnRecord(environment)
       if (settings.record === undefined && existsSync(left)) {
         context.report.note(
           `What dsc did for you without a dsc.yaml is in another record; to go on with it:\n  dsc record migrate ${left} ${join(settings.cacheRoot, 'record.db')}`,
@@ -116,15 +114,13 @@ async function chooseSettings(
     question: CACHE_QUESTIONS.root,
     byDefault: suggested?.root ?? homeCache,
   })
-  const { maxDatasets, minFree, lowWaterPercent, record } = options
-  const isLimited = maxDatasets !== undefined || minFree !== undefined
-  const maxPercent =
-    isLimited && options.maxPercent === undefined
-      ? undefined
-      : await choose(options.maxPercent, parsePercent, CACHE_QUESTIONS.maxPercent)
+  const { maxDatasets, minFree, lowWaterPercent } = options
+  // Other limits add to this one: without it, they would let copies fill the disk.
+  const maxPercent = await choose(options.maxPercent, parsePercent, CACHE_QUESTIONS.maxPercent)
   const node = await choose(options.node, String, { question: 'Name of this machine', byDefault: hostName })
   const isSuggestedDisk = suggested !== undefined && cacheRoot === suggested.root
-  const minFreeBytes = minFree ?? (isSuggestedDisk && !isLimited ? suggestMinFree(suggested) : undefined)
+  const root = resolvePath(cacheRoot, { folder: process.cwd(), homeDirectory: findHomeDirectory() })
+  const minFreeBytes = minFree ?? (isSuggestedDisk ? suggestMinFree(suggested) : undefined)
   return {
     hostName,
     cacheRoot: /^~(\/|$)/.test(cacheRoot) ? cacheRoot : resolve(cacheRoot),
@@ -132,10 +128,27 @@ async function chooseSettings(
     maxPercent,
     minFreeBytes,
     lowWaterPercent,
-    record,
+    record: options.record ?? keepRecord(root, { homeCache, environment }),
     // A file in a shared home folder must not give every machine the same name unasked.
     node: options.node !== undefined || node !== hostName ? node : undefined,
   }
+}
+
+/**
+ * The record that the cache has already, or gets where no dsc.yaml counts: a second one would know nothing of its copies
+ * and leases. Undefined: the default does it.
+ */
+function keepRecord(
+  root: string,
+  { homeCache, environment }: { readonly homeCache: string; readonly environment: CliContext['environment'] },
+): string | undefined {
+  const kept = findGoverningRecord(root) ?? (root === homeCache ? placeOwnRecord(environment) : undefined)
+  return kept === join(root, 'record.db') ? undefined : kept
+}
+
+/** The record without a dsc.yaml. */
+function placeOwnRecord(environment: CliContext['environment']): string {
+  return join(environment.XDG_STATE_HOME || join(findHomeDirectory(), '.local', 'state'), 'dsc/record.db')
 }
 
 function describe({ root, kindName, freeBytes, capacityBytes }: SuggestedRoot): string {

@@ -36,11 +36,12 @@ function migrateCommand(context: CliContext): Command {
         try {
           const rows = await moveRecord(from, to)
           const { followRecord } = await import('../../cache/own-record.js')
-          const { cache } = await context.config()
-          await followRecord(cache.root, {
+          const { cache, record } = await context.config()
+          const moved = {
             from: await context.locateRecord(rawFrom),
             to: await context.locateRecord(rawTo),
-          })
+          }
+          await followRecord(cache.root, moved)
           const answer: MigrateAnswer = { dsc: 1, from: from.location, to: to.location, rows }
           context.report.result(answer, () =>
             [
@@ -49,7 +50,8 @@ function migrateCommand(context: CliContext): Command {
               `to   ${to.location}`,
             ].join('\n'),
           )
-          context.report.note('now set `record:` in the dsc.yaml of every node')
+          if (record.url !== moved.to.url)
+            context.report.note('now set `record:` in the dsc.yaml of every node')
         } finally {
           await to.close()
         }
