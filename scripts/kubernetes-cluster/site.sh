@@ -8,7 +8,7 @@ cd "$W/site/site"
   cat <<YAML
 record: postgres://dsc@$API/dsc
 cache: {root: /cache, maxDatasets: 3}
-agent: {listen: '0.0.0.0:7070', tokenFile: /etc/dsc-token/token}
+agent: {listen: '0.0.0.0:7070', tokenFile: /etc/dsc-token/token, csi: {sources: {team-a: ['hf://lab/*']}}}
 stage: {bandwidthLimit: 4MiB/s}
 datasets:
 YAML
@@ -16,6 +16,7 @@ YAML
     echo "  $name: {source: 's3://ml-data/$name/', endpoint: 'http://$API:9000', region: us-east-1}"
   done
   echo "  private: {source: 's3://ml-data/flowers/', endpoint: 'http://$API:9000', region: us-east-1, namespaces: [team-b]}"
+  echo "  vocabulary: {source: 'hf://lab/open', endpoint: '$(cat "$W/services/hub")', namespaces: [team-b]}" # pods may send tokens there
 } >dsc.yaml
 head -c 32 /dev/urandom | base64 >secrets/agents-token
 echo PGPASSWORD=secret >secrets/record.env
@@ -31,5 +32,5 @@ in_net kubectl taint node --all dsc.io/agent-not-ready=:NoSchedule --overwrite >
 in_net kubectl apply -k . >/dev/null
 in_net kubectl label node --all nvidia.com/gpu.present=true --overwrite >/dev/null
 in_net kubectl -n dsc rollout status ds/dsc-agent --timeout=120s
-for _ in $(seq 60); do in_net kubectl get csinode -o jsonpath='{.items[*].spec.drivers[*].name}' | grep -q dsc.io && exit 0; sleep 1; done
+for _ in $(seq 60); do in_net kubectl get csinode -o jsonpath='{.items[*].spec.drivers[*].name}' | grep -q 'dsc.io dsc.io' && exit 0; sleep 1; done
 echo "kubelet does not know the driver" && exit 1

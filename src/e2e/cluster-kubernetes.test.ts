@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../testing/temporary-directory.js'
 
 const FOLDER = fileURLToPath(new URL('../../scripts/kubernetes', import.meta.url))
 /** Examples that need no more than Kubernetes itself; the others are of kinds that others define. */
-const BUILT_IN = ['pod', 'notebook', 'job', 'claim'].map((name) => `examples/${name}.yaml`)
+const BUILT_IN = ['pod', 'notebook', 'job', 'torchrun', 'claim'].map((name) => `examples/${name}.yaml`)
 
 interface Manifest {
   readonly apiVersion: string
@@ -69,7 +69,7 @@ test('the Kubernetes manifests satisfy the schemas of Kubernetes', async () => {
     [
       ...['Namespace', 'CSIDriver', 'ServiceAccount', 'ClusterRole', 'ClusterRoleBinding'],
       ...['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding', 'DaemonSet'],
-      ...['Pod', 'Pod', 'Job', 'PersistentVolume', 'PersistentVolumeClaim'],
+      ...['Pod', 'Pod', 'Job', 'Service', 'Job', 'PersistentVolume', 'PersistentVolumeClaim'],
     ],
   )
   await validate(manifests)
