@@ -71,6 +71,7 @@ for (const { argv, message, hint } of [
     message: 'unknown command "delete". Did you mean evict?',
     hint: 'dsc -q evict flowers',
   },
+  { argv: ['rnu', 'a'], message: 'unknown command "rnu". Did you mean run?', hint: 'dsc run a' },
   { argv: ['frobnicate'], message: 'unknown command "frobnicate"', hint: 'dsc --help' },
   { argv: ['constructor'], message: 'unknown command "constructor"', hint: 'dsc --help' },
 ]) {

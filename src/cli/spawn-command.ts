@@ -18,22 +18,28 @@ const PASSED_ON = [
   'SIGWINCH',
 ] as const
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 interface SpawnedCommand {
   readonly pid: number | undefined
   /** The command's exit code, or 128 + the number of the signal that ended it, as in shells. */
   readonly exitCode: Promise<number>
 }
 
+/** Whether a shell would find a command of this name. */
+export function mayRun(name: string, environment: Environment): boolean {
+  return listCandidates(name, environment).some(isExecutable)
+}
+
+function listCandidates(name: string, { PATH = '' }: Environment): readonly string[] {
+  return name.includes('/') ? [name] : PATH.split(delimiter).map((folder) => join(folder || '.', name))
+}
+
 /**
  * Finds a command as a shell would. Throws COMMAND_NOT_FOUND or COMMAND_UNUSABLE, before anything is downloaded for it.
  */
-export function findExecutable(
-  name: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): string {
-  const candidates = name.includes('/')
-    ? [name]
-    : (environment.PATH ?? '').split(delimiter).map((folder) => join(folder || '.', name))
+export function findExecutable(name: string, environment: Environment): string {
+  const candidates = listCandidates(name, environment)
   const found = candidates.find(isExecutable)
   if (found !== undefined) return found
   const hint = 'check the word after --'
@@ -54,7 +60,7 @@ export function spawnCommand(
     environment,
     output = 'stdout',
   }: {
-    readonly environment: Readonly<Record<string, string | undefined>>
+    readonly environment: Environment
     /** Where the command's stdout goes. */
     readonly output?: 'stdout' | 'stderr'
   },

@@ -44,6 +44,8 @@ export function listSettings(config: Config): ListedSetting[] {
     ),
     row('agent.listen', formatHostPort(agent.listen)),
     row('agent.tokenFile', agent.tokenFile, agent.tokenFile ?? 'none'),
+    row('agent.door', agent.door, agent.door ?? 'none'),
+    row('agent.admins', agent.admins, agent.admins.length === 0 ? 'root and the owner' : undefined),
     row('agent.page', agent.isPageEverywhere ? 'everywhere' : 'here'),
     row('agent.gateway', agent.gateway ? formatHostPort(agent.gateway.listen) : 'none'),
     row('cluster.trustNodes', cluster.trustsNodes),

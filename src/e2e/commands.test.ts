@@ -56,6 +56,19 @@ test('prepare takes a source URL as it is and remembers it under a name', async 
   assert.equal((await world.dsc('verify', listed.dataset)).code, 0)
 })
 
+test('a folder is a source by its path, also of a name that is added', async (context) => {
+  const world = await makeWorld(context, { server })
+  await writeTree(join(world.directory, 'scans'), { 'b.bin': 'two' })
+  const { code, stderr } = await world.dsc('dataset', 'add', 'mine', './scans')
+  assert.equal(code, 0, stderr)
+  const { stdout } = await world.dsc('prepare', 'mine', '--task', 'job-1')
+  assert.equal(await readFile(join(stdout.trimEnd(), 'b.bin'), 'utf8'), 'two')
+  assert.match(
+    (await world.dsc('release', 'scans')).stderr,
+    /is called scans\n {2}try: dsc release \.\/scans\n/,
+  )
+})
+
 test('release ends the lease of its task only, and twice is no error', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
   await world.dsc('prepare', 'flowers', '--task', 'a')

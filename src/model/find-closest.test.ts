@@ -6,6 +6,8 @@ for (const { word, closest } of [
   { word: 'digit', closest: 'digits' },
   { word: 'Flowers', closest: 'flowers' },
   { word: 'flwoers', closest: 'flowers' },
+  { word: 'idg', closest: undefined },
+  { word: 'dgi', closest: undefined },
   { word: 'nothing', closest: undefined },
   { word: 'd', closest: undefined },
 ]) {

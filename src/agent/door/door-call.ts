@@ -46,7 +46,7 @@ export function requireRight({ asker, service }: WhoAsks, deed: Deed): void {
   const judged = judgeDeed(asker, deed, service.rules)
   if (judged.may) return
   throw new DscError('NOT_PERMITTED', judged.why, {
-    hint: 'ask root, or a member of agent.admins in the dsc.yaml of the service',
+    hint: `ask root, or a member of agent.admins in the dsc.yaml of the service${deed.kind === 'prepare' ? '; DSC_DOOR=none uses a cache of your own' : ''}`,
   })
 }
 

@@ -129,7 +129,9 @@ async function operate(
   const free = limits.take(LONG.has(name) ? 'stagings' : 'requests', user)
   try {
     const input = readInput(await readJson(request))
-    await answerInLines(answering, async ({ write, ...work }) => {
+    const who = asker.parties.find((party) => party.startsWith('user:')) ?? `uid ${asker.uid}`
+    const note = (sentence: string) => answering.note(`${name} for ${who}: ${sentence}`)
+    await answerInLines({ ...answering, note }, async ({ write, ...work }) => {
       const askAccess = () => answering.handed.ask(write, { uid: asker.uid, signal: work.signal })
       const call = { service: answering, asker, peer, input, askAccess, ...work }
       const answered = await operation(call).catch((error: unknown) => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { isSameSource, isUndeclared } from '../../model/dataset.js'
 import type { Surroundings } from '../surroundings.js'
 import { isSource, resolveDataset } from './resolve-dataset.js'
@@ -20,7 +21,15 @@ export async function requireKnownDataset(
   if (await record.findDataset(name)) return name
   if ((await record.listCopies({ dataset: name }, context.nowMs())).length > 0) return name
   if ((await record.listEvents({ dataset: name, limit: 1 })).length > 0) return name
-  throw await unknownDataset(context, name, { command, otherwise: 'dsc dataset ls' })
+  throw await unknownDataset(context, name, {
+    command,
+    otherwise: suggestPath(command, name) ?? 'dsc dataset ls',
+  })
+}
+
+/** `dsc release ./photos` for `dsc release photos` in the folder above it: what was prepared by its path has no such name. */
+function suggestPath(command: string, name: string): string | undefined {
+  return existsSync(name) ? `${command} ./${name}` : undefined
 }
 
 /**

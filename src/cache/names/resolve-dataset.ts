@@ -26,7 +26,7 @@ export async function resolveDataset(
   settings: SourceSettings = {},
 ): Promise<Dataset> {
   const { datasets, uidAtDoor } = await context.config()
-  const raw = findFolder(named) ?? findHubPage(named, process.env.HF_ENDPOINT) ?? named
+  const raw = readSource(named)
   const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   if (raw.includes('://')) {
     parseWord(parseSourceUrl, raw)
@@ -70,6 +70,11 @@ async function findCopied(record: RecordStore, dataset: string, nowMs: number): 
 /** Whether a user names a source rather than a dataset: by its URL, or by a path that shows that it is one. */
 export function isSource(named: string): boolean {
   return named.includes('://') || PATH.test(named)
+}
+
+/** The URL that a user means: of a folder by its path, of a repository by its page; any other word stays as it is. */
+export function readSource(named: string): string {
+  return findFolder(named) ?? findHubPage(named, process.env.HF_ENDPOINT) ?? named
 }
 
 /** A path that no dataset is called: absolute, or from `.` or `..`. */

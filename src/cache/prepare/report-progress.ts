@@ -58,7 +58,9 @@ export function reportProgress(
           [
             `${dataset}: ${formatByteSize(progress.writtenBytes)} of ${formatByteSize(progress.totalBytes)}`,
             `${formatByteSize(Math.round(rate))}/s`,
-            ...(leftMs === undefined ? [] : [`${formatDuration(Math.round(leftMs / 1000) * 1000)} left`]),
+            ...(leftMs === undefined || leftMs < 500
+              ? []
+              : [`${formatDuration(Math.round(leftMs / 1000) * 1000)} left`]),
             `${groupDigits(progress.doneFiles)}/${formatCount(progress.totalFiles, 'file')}`,
             describeOrigins(progress.origins),
           ].join(', '),

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { formatOrigin } from '../../config/config.js'
+import { findDoor } from '../../config/find-door.js'
 import { listSettings } from '../../config/list-settings.js'
 import type { ConfigAnswer, SchemaAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
@@ -32,8 +33,10 @@ export function configCommand(context: CliContext): Command {
       context.report.result(answer, () =>
         alignColumns(settings.map(({ key, text, origin }) => [key, text, formatOrigin(origin)])),
       )
-      if (config.filePath === undefined) {
+      const door = findDoor(config)
+      if (door !== undefined)
+        context.report.note(`The service at ${door} answers dsc here, by its own settings.`)
+      else if (config.filePath === undefined)
         context.report.note('No dsc.yaml was found; `dsc init` writes one.')
-      }
     })
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { describeDataset } from '../../cache/names/describe-dataset.js'
-import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import { readSource, resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { unknownDataset } from '../../cache/names/unknown-dataset.js'
 import { describeCopy } from '../../cache/status/describe-status.js'
 import { DscError } from '../../failure/dsc-error.js'
@@ -61,8 +61,9 @@ function addCommand(context: CliContext): Command {
       'after',
       "\nExamples:\n  dsc dataset add flowers s3://ml-data/flowers/\n  dsc dataset add digits s3://train/digits/ --endpoint http://127.0.0.1:9000 --path-style --include '**/*.png'\n  dsc dataset add scans file:///mnt/nfs/scans/\n  dsc dataset add llama hf://org/model@v1.0 --include '*.safetensors' --include '*.json'",
     )
-    .action(async (rawName: string, source: string, options: AddOptions) => {
+    .action(async (rawName: string, rawSource: string, options: AddOptions) => {
       const name = parseWord(parseDatasetName, rawName)
+      const source = readSource(rawSource)
       parseWord(parseSourceUrl, source)
       const { datasets } = await context.config()
       if (datasets.some((declared) => declared.name === name)) {

@@ -12,7 +12,7 @@ import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth
 import { taskOption } from '../arguments/lease-options.js'
 import type { CliContext } from '../context.js'
 import { type HubView, openHubView } from '../prepare/hub-cache.js'
-import { findExecutable, spawnCommand } from '../spawn-command.js'
+import { findExecutable, mayRun, spawnCommand } from '../spawn-command.js'
 
 /** Time between renewals of a lease whose process cleanup cannot see, in ms. */
 const RENEW_INTERVAL_MS = 10 * 60_000
@@ -21,6 +21,13 @@ interface RunOptions {
   readonly task?: string
   readonly refresh?: true
   readonly bandwidthLimit?: number
+}
+
+/** The line that was probably meant: often only the `--` before the command is missing. */
+export function suggestRun(words: readonly string[], isCommand: (word: string) => boolean): string {
+  const at = words.findIndex((word, index) => index > 0 && isCommand(word))
+  const [datasets, command] = at < 0 ? [words, ['python', 'train.py']] : [words.slice(0, at), words.slice(at)]
+  return `dsc run ${datasets.join(' ')} -- ${command.join(' ')}`
 }
 
 /** `dsc run`: prepares datasets, runs a command while they are leased, releases them however it ends. */
@@ -40,7 +47,7 @@ export function runCommand(context: CliContext): Command {
       const [name, ...words] = context.commandWords
       if (name === undefined) {
         throw new DscError('USAGE', 'no command: expected datasets, then --, then a command', {
-          hint: `dsc run ${datasets.join(' ')} -- python train.py`,
+          hint: suggestRun(datasets, (word) => mayRun(word, context.environment)),
         })
       }
       const executable = findExecutable(name, context.environment)

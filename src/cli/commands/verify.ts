@@ -34,7 +34,7 @@ export function verifyCommand(context: CliContext): Command {
         },
         onProgress: (dataset, checkedFiles, checkedBytes) =>
           context.report.progress(
-            `${dataset}: ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} read`,
+            `${dataset}: verifying, ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} so far`,
           ),
       })
       context.report.progress(undefined)

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
-import { connectToFeed } from './connect-to-feed.js'
+import { connectToFeed, feedGone } from './connect-to-feed.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames } from './wire.js'
 
 /** Sends one question to the feed at `socketPath` and returns its answer as text ('' if it hangs up instead). */
@@ -23,14 +23,7 @@ export function askFeed(socketPath: string, type: number): Promise<string> {
       }
     })
     socket.once('close', () => resolve(''))
-    socket.once('error', (cause) =>
-      reject(
-        new DscError('FEED_GONE', `no feed answers on ${socketPath}: ${cause.message}`, {
-          hint: 'dsc feed serve <dataset>, or --socket <path>',
-          cause,
-        }),
-      ),
-    )
+    socket.once('error', (cause) => reject(feedGone(socketPath, cause)))
   })
 }
 

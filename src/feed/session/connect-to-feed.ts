@@ -20,9 +20,17 @@ function openFolder(path: string): SocketFolder {
     return SocketFolder.open(path)
   } catch (cause) {
     if (isDscError(cause)) throw cause
-    throw new DscError('FEED_GONE', `no feed answers on ${path}: ${(cause as Error).message}`, {
-      hint: 'dsc feed serve <dataset>, or --socket <path>',
-      cause,
-    })
+    throw feedGone(path, cause as Error)
   }
+}
+
+/** The failure of a question that no feed at `path` answered. */
+export function feedGone(path: string, cause: Error): DscError {
+  const { code } = cause as NodeJS.ErrnoException
+  const why =
+    code === 'ENOENT' ? 'none listens there' : code === 'ECONNREFUSED' ? 'it was killed' : cause.message
+  return new DscError('FEED_GONE', `no feed answers on ${path}: ${why}`, {
+    hint: 'dsc feed serve <dataset>, or --socket <path>',
+    cause,
+  })
 }
