@@ -1,4 +1,4 @@
-import { formatByteSize, parseByteSize } from '../model/byte-size.js'
+import { formatExactSize } from '../model/byte-size.js'
 
 /** The settings of a new dsc.yaml from `dsc init` or `dsc setup`. An absent value becomes a comment with its default. */
 export interface NewSettings {
@@ -70,10 +70,4 @@ function quote(text: string): string {
     !/:$/.test(text)
     ? text
     : JSON.stringify(text)
-}
-
-/** Short if that is exact: 50GiB; else the plain number. */
-function formatExactSize(bytes: number): string {
-  const text = formatByteSize(bytes).replace(' ', '')
-  return parseByteSize(text) === bytes ? text : String(bytes)
 }

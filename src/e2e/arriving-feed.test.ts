@@ -109,7 +109,7 @@ test('verify, cleanup and evict leave a copy that is read while it comes alone, 
         { words: ['verify', 'flowers'], code: 4, says: /the copy of flowers on node node-a is staging/ },
         { words: ['verify'], code: 0, says: /no copies to verify/ },
         { words: ['evict', 'flowers', '--yes'], code: 10, says: /cannot evict flowers/ },
-        { words: ['evict', '--free', '1KiB', '--yes'], code: 5, says: /cannot free 1 KiB/ },
+        { words: ['evict', '--free', '1KiB', '--yes'], code: 5, says: /cannot evict 1 KiB/ },
         { words: ['cleanup', '--abandoned-after', '0s'], code: 0, says: /nothing/ },
       ]) {
         const { code: found, stdout, stderr } = await world.dsc(...words)

@@ -45,3 +45,11 @@ export function formatByteSize(bytes: number): string {
   const text = value.toFixed(digits)
   return `${bytes < 0 ? '-' : ''}${digits > 0 ? text.replace(/\.?0+$/, '') : text} ${DISPLAYED[unit]}`
 }
+
+/** Formats a number of bytes so that `parseByteSize` returns the same: `1.5GiB`, `1048580KiB`, `4097`. */
+export function formatExactSize(bytes: number): string {
+  const text = formatByteSize(bytes).replace(' ', '')
+  if (parseByteSize(text) === bytes) return text
+  const unit = ['TiB', 'GiB', 'MiB', 'KiB'].find((name) => bytes % parseByteSize(`1${name}`) === 0)
+  return unit ? `${bytes / parseByteSize(`1${unit}`)}${unit}` : String(bytes)
+}

@@ -123,7 +123,7 @@ test('more than can be freed is refused, and nothing is deleted', async (t) => {
   const { cache, states } = await openCacheWith(t, ['idle', 'leased'], ['leased'])
   await assert.rejects(planEvictionOf(cache, { kind: 'free', bytes: 1e12 }), (error) => {
     assert.ok(isDscError(error, 'QUOTA_EXCEEDED'))
-    assert.match(error.message, /cannot free .* on node node-a: .* evictable in 1 copy; nothing was deleted/)
+    assert.match(error.message, /cannot evict .* on node node-a: .* evictable in 1 copy; nothing was deleted/)
     return true
   })
   assert.deepEqual(await states(), { idle: 'ready', leased: 'ready' })

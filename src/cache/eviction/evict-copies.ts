@@ -17,7 +17,7 @@ import { chooseFreeHint, describeHeld } from './explain-refusal.js'
 import { finishEvictions } from './finish-evictions.js'
 
 /**
- * Selects what to evict: named datasets, a single copy, or the least recently used copies until enough bytes are free.
+ * Selects what to evict: named datasets, a single copy, or the least recently used copies of at least that many bytes.
  */
 export type EvictionSelection =
   | { readonly kind: 'datasets'; readonly names: readonly string[] }
@@ -128,7 +128,7 @@ function isNamed(
 function notEnough(node: string, bytes: number, plan: EvictionPlan): DscError {
   return new DscError(
     'QUOTA_EXCEEDED',
-    `cannot free ${formatByteSize(bytes)} on node ${node}: ${formatByteSize(plan.evictableBytes)} are evictable in ${formatCount(plan.evictableCopies, 'copy', 'copies')}; nothing was deleted`,
+    `cannot evict ${formatByteSize(bytes)} on node ${node}: ${formatByteSize(plan.evictableBytes)} are evictable in ${formatCount(plan.evictableCopies, 'copy', 'copies')}; nothing was deleted`,
     { hint: chooseFreeHint(plan) },
   )
 }

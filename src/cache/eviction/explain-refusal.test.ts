@@ -81,7 +81,16 @@ for (const { name, shortfalls, holders = [], minFreeBytes = 0, hint } of [
 }
 
 test('the hint where too little can be freed is a command that frees it', () => {
-  assert.match(chooseFreeHint({ evictableBytes: 4096, evictableCopies: 1 }), /^dsc evict --free 4096 /)
+  for (const [evictableBytes, size] of [
+    [4096, '4KiB'],
+    [3 * 2 ** 29, '1.5GiB'],
+    [2 ** 40 + 4096, '1073741828KiB'],
+    [4097, '4097'],
+  ] as const)
+    assert.match(
+      chooseFreeHint({ evictableBytes, evictableCopies: 1 }),
+      new RegExp(`^dsc evict --free ${size} `),
+    )
   assert.match(chooseFreeHint({ evictableBytes: 0, evictableCopies: 0 }), /^dsc status /)
 })
 

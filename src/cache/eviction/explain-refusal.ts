@@ -1,5 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
-import { formatByteSize } from '../../model/byte-size.js'
+import { formatByteSize, formatExactSize } from '../../model/byte-size.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatHolder, isLeaseLive, type Lease } from '../../model/lease.js'
@@ -106,7 +106,7 @@ function describeShortfall(shortfall: Shortfall): string {
 /** Hint for when too few bytes can be freed: evict the idle copies, or see what holds the others. */
 export function chooseFreeHint(plan: Pick<EvictionPlan, 'evictableBytes' | 'evictableCopies'>): string {
   return plan.evictableCopies > 0
-    ? `dsc evict --free ${plan.evictableBytes} deletes all that may go`
+    ? `dsc evict --free ${formatExactSize(plan.evictableBytes)} deletes all that may go`
     : 'dsc status shows which copies there are, and what is leased or locked'
 }
 

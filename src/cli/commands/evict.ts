@@ -19,14 +19,14 @@ interface EvictOptions {
   readonly undo: boolean
 }
 
-/** `dsc evict`: deletes idle copies by name, or the least recently used ones until enough space is free. */
+/** `dsc evict`: deletes idle copies by name, or the least recently used ones of at least a size. */
 export function evictCommand(context: CliContext): Command {
   return new Command('evict')
     .description('delete idle copies on this node')
     .argument('[datasets...]', 'datasets to evict, by name or URL')
     .option(
       '--free <size>',
-      'evict the least recently used, until this much is free',
+      'evict the least recently used, at least this much of them',
       argument(parseByteSize),
     )
     .option('--dry-run', 'show what would be evicted')
