@@ -1,5 +1,4 @@
 import { isLogged } from '../log/log.js'
-import { pause } from '../platform/poll.js'
 import { changeLock } from './change/change-lock.js'
 import { chargeReadyCopy } from './change/charge-copy.js'
 import { endDeadLeases, releaseUseLeases } from './change/end-leases.js'
@@ -34,10 +33,7 @@ export function createSqlRecordStore(engine: SqlDatabase): RecordStore {
     location: database.location,
     isReadOnly: database.isReadOnly ?? false,
     nowMs: () => database.nowMs(),
-    waitForChange: async (wait) => {
-      if (database.waitForChange) return database.waitForChange(wait)
-      await pause(wait.pollMs, wait.signal)
-    },
+    waitForChange: (wait) => database.waitForChange(wait),
     findHindrance: async () => database.findHindrance?.(),
     close: () => database.close(),
     ...keepDatasets(database),

@@ -6,6 +6,7 @@ import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { MAX_LEASE_MS, type PlacedLease } from '../../model/lease.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import { parseSourceUrl } from '../../model/source-url.js'
+import { LOOK_MS } from '../../platform/poll.js'
 import { isAdmin } from '../../policy/rights.js'
 import type {
   CopyFilter,
@@ -36,6 +37,9 @@ import {
   readText,
   readTexts,
 } from './read-input.js'
+
+/** The longest that somebody who looks may wait in one request, in ms. */
+const MAX_WAIT_MS = 60_000
 
 /** The methods of the record that may be asked for at the door. Everybody may look; each change asks for its right. */
 export const RECORD_OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -80,6 +84,11 @@ export const RECORD_OPERATIONS: Readonly<Record<string, Operation>> = {
     return listShown<RecordEvent>(call, filter, (last, limit) =>
       call.service.cache.record.listEvents({ ...filter, ...(last && { before: last.sequence }), limit }),
     )
+  },
+  waitForChange: async ({ service, input, signal }) => {
+    const atMostMs = Math.min(readNumber(input, 'atMostMs'), MAX_WAIT_MS)
+    await service.cache.record.waitForChange({ pollMs: Math.min(atMostMs, LOOK_MS.node), atMostMs, signal })
+    return { result: null }
   },
   findHindrance: async ({ service }) => ({ result: (await service.cache.record.findHindrance()) ?? null }),
   releaseUses: answerRelease,

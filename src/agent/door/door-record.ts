@@ -43,7 +43,9 @@ export function openDoorRecord(client: DoorClient, serviceNowMs: number): Record
     ...refuseInside(),
     location: `the service at ${client.path}`,
     nowMs: () => Math.round(performance.now() + aheadMs),
-    waitForChange: ({ pollMs, signal }) => pause(pollMs, signal),
+    waitForChange: ({ pollMs, atMostMs, signal }) =>
+      // It may be away, or of a version that knows no such wait.
+      client.ask<void>('waitForChange', { atMostMs }, { signal }).catch(() => pause(pollMs, signal)),
     close: async () => {},
     findDataset: async (name) => (await client.ask('findDataset', { name })) ?? undefined,
     listDatasets: () => client.list('listDatasets', {}),

@@ -52,6 +52,29 @@ test('a dataset that the service declares is staged for anybody, and leased in t
   assert.equal(await as(ADA).record.releaseUses({ task: 'job' }, 0), 1)
 })
 
+test('who looks at the record hears of a change at once, and waits at the service until then', async (context) => {
+  const { as, flowers } = await openService(context)
+  const { record } = as(EVE)
+  const beganMs = performance.now()
+  const woken = record.waitForChange({ pollMs: 60_000, atMostMs: 60_000 })
+  await as(ADA).api.prepare({ ...prepareAs('job'), dataset: flowers }, silently)
+  await woken
+  const wokenMs = performance.now()
+  assert.ok(wokenMs - beganMs < 10_000)
+  await record.waitForChange({ pollMs: 1, atMostMs: 500 })
+  assert.ok(performance.now() - wokenMs >= 499, 'nothing changed')
+})
+
+test('who looks stops waiting when they are stopped, and never fails', async (context) => {
+  const { as, door } = await openService(context)
+  const closing = new AbortController()
+  const waiting = as(EVE).record.waitForChange({ pollMs: 60_000, atMostMs: 60_000, signal: closing.signal })
+  closing.abort()
+  await waiting
+  await door.stop(0)
+  await as(EVE).record.waitForChange({ pollMs: 1, atMostMs: 60_000 })
+})
+
 test('two users of one task do not share a lease', async (context) => {
   const { as, flowers, cache } = await openService(context)
   for (const uid of [ADA, EVE])

@@ -48,9 +48,9 @@ export interface RecordStore {
    */
   nowMs(): number
   /**
-   * Waits for a possible change: until another connection changes a copy or a lease, at most `atMostMs`, while the
-   * engine reports changes; otherwise `pollMs`. Reports of nodes and of history alone do not wake it. Never rejects;
-   * look again after it in any case.
+   * Waits for a possible change: until somebody changes a copy or a lease, at most `atMostMs`, while the engine reports
+   * changes; otherwise `pollMs`. An engine that can tell leaves out reports of nodes and of history. Never rejects; look
+   * again after it in any case.
    */
   waitForChange(wait: ChangeWait): Promise<void>
 

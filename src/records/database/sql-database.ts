@@ -63,8 +63,8 @@ export interface SqlDatabase extends SqlReader {
   read<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T>
   /** The clock that all users of the record share, Unix epoch in ms. */
   nowMs(): number
-  /** See `RecordStore.waitForChange`. Missing: the engine cannot report changes. */
-  readonly waitForChange?: ((wait: ChangeWait) => Promise<void>) | undefined
+  /** See `RecordStore.waitForChange`. */
+  waitForChange(wait: ChangeWait): Promise<void>
   /** See `RecordStore.findHindrance`. Missing: nothing can hinder writes. */
   findHindrance?(): Promise<string | undefined>
   /** Returns a bounded part of the unused space to the file system. Missing: the engine does so itself. */

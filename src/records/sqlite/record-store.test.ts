@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
+import { exampleCopy, NOW_MS } from '../../testing/example-copies.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { openClients } from '../contract/contract-test.contract.js'
 import { recordStoreContract } from '../contract/record-store.contract.js'
@@ -69,4 +70,25 @@ test('opening a record writes nothing, and so waits for nobody who does', async 
   await record.close()
   raw.exec('ROLLBACK')
   assert.equal(raw.pragma('data_version', { simple: true }), written)
+})
+
+for (const who of ['another connection', 'the same connection'] as const)
+  test(`a viewer wakes when ${who} changes a copy, long before its time is over`, async (context) => {
+    const path = join(await temporaryDirectory(context), 'record.db')
+    const [record, other] = [await openSqliteRecord(path), await openSqliteRecord(path)]
+    context.after(() => Promise.all([record.close(), other.close()]))
+    const beganMs = performance.now()
+    const woken = record.waitForChange({ pollMs: 60_000, atMostMs: 60_000 })
+    await (who === 'the same connection' ? record : other).addAdopted(exampleCopy('flowers'), NOW_MS)
+    await woken
+    assert.ok(performance.now() - beganMs < 10_000)
+  })
+
+test('a viewer of a record in which nothing changes waits as long as it said', async (context) => {
+  const record = await openSqliteRecord(join(await temporaryDirectory(context), 'record.db'))
+  context.after(() => record.close())
+  await record.addAdopted(exampleCopy('flowers'), NOW_MS)
+  const beganMs = performance.now()
+  await record.waitForChange({ pollMs: 1, atMostMs: 300 })
+  assert.ok(performance.now() - beganMs >= 299)
 })

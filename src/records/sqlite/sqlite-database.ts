@@ -10,6 +10,7 @@ import { schemaMigrations } from '../database/schema.js'
 import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../database/sql-database.js'
 import { isForReadingOnly, openCopyForReading } from './copy-for-reading.js'
 import { giveUpReserve, keepReserve } from './space-reserve.js'
+import { waitForCommit } from './wait-for-commit.js'
 
 /** How long a transaction waits for earlier ones: far above 64 processes at a few milliseconds each. */
 const BUSY_TIMEOUT_MS = 60_000
@@ -96,6 +97,7 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
     all: (sql, parameters) => read((snapshot) => snapshot.all(sql, parameters)),
     map: (sql, parameters, make) => read((snapshot) => snapshot.map(sql, parameters, make)),
     nowMs: Date.now,
+    waitForChange: (wait) => waitForCommit(connection, wait),
     giveBackRoom: () =>
       runInTurn(
         () => connection.exec('BEGIN IMMEDIATE'),
