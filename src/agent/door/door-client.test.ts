@@ -63,3 +63,27 @@ test('a stopped command waits no longer for a service that is away', async (cont
     message: 'stopped by SIGINT',
   })
 })
+
+for (const { what, code, rejects } of [
+  {
+    what: 'a defect',
+    code: 'INTERNAL',
+    rejects: { name: 'ServiceDefect', message: 'the service failed: no such table' },
+  },
+  {
+    ...{ what: 'a code that only a newer version knows', code: 'BRAND_NEW' },
+    rejects: {
+      code: 'SERVICE_UNREACHABLE',
+      message: 'the service failed: no such table',
+      hint: 'look there',
+    },
+  },
+])
+  test(`a service that fails by ${what} is not away: nobody waits for it`, async (context) => {
+    const error = { code, message: 'no such table', hint: 'look there' }
+    const path = await serve(context, (response) => response.end(`${JSON.stringify({ error })}\n`))
+    const told: string[] = []
+    const client = new DoorClient(path, { onAway: (sentence) => void told.push(sentence) })
+    await assert.rejects(client.ask('prepare', {}), rejects)
+    assert.deepEqual(told, [])
+  })

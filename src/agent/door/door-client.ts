@@ -88,7 +88,7 @@ export class DoorClient {
       } catch (error) {
         if (signal?.aborted) throw interrupted(signal)
         const isFull = isDscError(error, 'TOO_MANY_REQUESTS')
-        if (error instanceof DscError && !isFull) throw error
+        if ((error instanceof DscError && !isFull) || error instanceof ServiceDefect) throw error
         const nowMs = performance.now()
         if (awaySinceMs === undefined && !isFull)
           onAway(`the service at ${this.path} does not answer; waiting for it`)
@@ -181,6 +181,11 @@ class CutOff extends Error {
   }
 }
 
+/** A defect of dsc that the service met: to be reported, as one in this process. */
+class ServiceDefect extends Error {
+  override readonly name = 'ServiceDefect'
+}
+
 function isAway(error: unknown): boolean {
   return AWAY.has((error as NodeJS.ErrnoException).code ?? '')
 }
@@ -191,6 +196,8 @@ function parseDoorLine(raw: unknown): DoorLine {
 }
 
 function failureOf({ code: said, message, hint, id }: FailureAnswer): Error {
-  if (!Object.hasOwn(FAILURES, said)) return new Error(`the service failed: ${message}`)
-  return new DscError(said as FailureCode, message, { hint, id })
+  if (Object.hasOwn(FAILURES, said)) return new DscError(said as FailureCode, message, { hint, id })
+  const told = `the service failed: ${message}`
+  if (said === 'INTERNAL') return new ServiceDefect(told)
+  return new DscError('SERVICE_UNREACHABLE', told, { hint, id }) // a newer version knows more codes
 }
