@@ -147,6 +147,23 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
     assert.equal(evicted.code, 0, evicted.stderr)
   })
 
+  test('is asked by a program that imports dsc, too, whose leases are its own', async () => {
+    const program = `
+      const { prepare, status } = await import('${new URL('../exports/index.js', import.meta.url)}')
+      const prepared = await prepare('flowers')
+      const { leases } = await status()
+      await prepared.release()
+      const after = (await status()).leases
+      console.log(JSON.stringify({ path: prepared.path, lease: prepared.lease, leases, after, pid: process.pid }))`
+    const ran = await service.startShellAs(ADA, `exec '${process.execPath}' -e "${program}"`).finished
+    assert.equal(ran.code, 0, ran.stderr)
+    const { path, lease, leases, after: left, pid } = JSON.parse(ran.stdout)
+    assert.ok(path.startsWith(service.world.root))
+    for (const { holder } of [lease, ...leases])
+      assert.deepEqual([holder.kind, holder.pid, holder.userId], ['process', pid, ADA.uid])
+    assert.deepEqual([leases.length, left], [1, []])
+  })
+
   test('leases for a command that dsc run starts, until it ends', async () => {
     const ran = await service.as(ADA, 'run', 'flowers', '--', 'sh', '-c', 'cat $DSC_DATASET/a.txt; echo $$')
     assert.match(ran.stdout, /^rose\d+\n$/, ran.stderr)

@@ -28,9 +28,8 @@ export interface PreparedDataset extends AsyncDisposable, Readonly<ReturnType<ty
  * DscError, whose `code` identifies the failure.
  */
 export async function prepare(dataset: string, options: PrepareOptions = {}): Promise<PreparedDataset> {
-  const [names, prepareRoom, progress, caller, holder, description] = await Promise.all([
+  const [names, progress, caller, holder, description] = await Promise.all([
     import('../cache/names/resolve-dataset.js'),
-    import('../cache/prepare/prepare-dataset.js'),
     import('../cache/prepare/report-progress.js'),
     import('../cache/leases/identify-caller.js'),
     import('../cache/leases/choose-holder.js'),
@@ -41,20 +40,20 @@ export async function prepare(dataset: string, options: PrepareOptions = {}): Pr
   const { report, signal, environment, nowMs } = surroundings
   try {
     const found = await names.resolveDataset(surroundings, dataset)
-    const cache = await surroundings.openCache()
+    const api = await surroundings.openApi()
+    const { shares } = (await surroundings.config()).cache.policy
     const lease = holder.chooseHolder(
-      caller.identifyCaller({ environment, task, ttlMs, isOwnProcess: true, shares: cache.policy.shares }),
+      caller.identifyCaller({ environment, task, ttlMs, isOwnProcess: true, shares }),
       nowMs(),
     )
-    const prepared = await prepareRoom.prepareDataset(
-      cache,
+    const prepared = await api.prepare(
       { dataset: found, lease, isRefresh: options.refresh ?? false, mayWait: options.wait ?? true },
       { signal, onProgress: progress.reportProgress(report, found.name, nowMs) },
     )
     report.progress(undefined)
     const release = () => releaseLease(prepared.leaseId, options.configPath)
     return {
-      ...description.describePrepared(prepared, lease),
+      ...description.describePrepared(prepared, prepared.lease),
       release,
       [Symbol.asyncDispose]: release,
     }

@@ -15,13 +15,22 @@ const SILENT: Narrator = {
   progress: () => {},
 }
 
-/** Sets dsc up for one call of a program; `close` closes everything the call opened. */
+/**
+ * Sets dsc up for one call of a program, which asks the node's service where the command `dsc` would; `close` closes
+ * everything the call opened.
+ */
 export function openSurroundings(
   { configPath, signal }: CallOptions,
   report: Narrator = SILENT,
 ): Surroundings & { close(): Promise<void> } {
   return {
-    ...compose(configPath),
+    ...compose(configPath, {
+      onIgnoredFile: ({ path, reason }) => report.warn(`ignoring ${path}: ${reason}`),
+      onRecordAway: report.note,
+      onBegunAnew: report.note,
+      isDoorUsed: true,
+      ...(signal && { signal }),
+    }),
     report,
     signal: signal ?? new AbortController().signal,
     environment: process.env,
