@@ -15,11 +15,12 @@ interface Help {
 
 /** Verbs that ask the node's service where there is one; the others are for the owner of a cache. */
 const AT_DOOR =
-  /^(prepare|run|release|dataset|lock|unlock|evict|undo|status|leases|history|report|why|doctor|feed)$/
+  /^(prepare|run|release|dataset|lock|unlock|evict|undo|status|leases|history|report|receipt|why|hint|doctor|feed)$/
 
-/** Whether the verb in `argv` asks the node's service, if there is one. */
+/** Whether the verb in `argv` asks the node's service, if there is one; a receipt is proven by files of the cache. */
 export function goesThroughDoor(argv: readonly string[]): boolean {
-  return AT_DOOR.test(findVerb(argv) ?? '')
+  const verb = findVerb(argv) ?? ''
+  return AT_DOOR.test(verb) && !(verb === 'receipt' && argv.includes('--verify'))
 }
 
 /** Runs the verb in `argv` (without node and script). Rejects as the verb does. */

@@ -46,6 +46,7 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
       [['leases', '--json'], ['leases']],
       [['history', '--json'], ['events']],
       [['why', 'flowers', '--json'], ['copies']],
+      [['hint', 'flowers', '--json'], ['nodes']],
     ] as const) {
       const [ada, own] = await Promise.all([service.as(ADA, ...words), owner(...words)])
       assert.equal(ada.code, 0, ada.stderr)
@@ -53,6 +54,8 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
       assert.deepEqual(pick(ada.stdout), pick(own.stdout))
       assert.ok(ada.stdout.includes('flowers'))
     }
+    const receipt = await service.as(BOB, 'receipt', 'ada', '--json')
+    assert.equal(JSON.parse(receipt.stdout).receipt['dsc:task'], 'ada', receipt.stderr)
   })
 
   test("has doctor check what its users need, and not what is the service's to reach", async () => {
