@@ -33,7 +33,9 @@ async function takeAndPrint(argv: readonly string[], readVersion: () => string):
   if (words === undefined || environment.DSC_LOG) return 'asked' // there would be nothing of it in the log
   const path = findDoorQuickly(words.config, readVersion)
   if (path === undefined) return 'own'
-  if (environment.SLURM_JOB_USER) return 'asked' // a prolog's job has shares, which the whole program looks up
+  // Of root the service believes whose shares a job has, which the whole program looks up.
+  if (process.geteuid?.() === 0 && (environment.SLURM_JOB_USER || environment.SLURM_JOB_ACCOUNT))
+    return 'asked'
   const { name, task, ttl } = words
   const ttlMs = ttl === undefined ? undefined : parseLeaseTime(ttl)
   const caller = identifyCaller({ environment, task, ttlMs })
