@@ -64,6 +64,14 @@ test('a stopped command waits no longer for a service that is away', async (cont
   })
 })
 
+test('a stopped command gives back what it holds, to a service that is there', async (context) => {
+  const signal = AbortSignal.abort('SIGTERM')
+  const path = await serve(context, answer, cutOff)
+  const client = new DoorClient(path, { onAway: () => {}, signal })
+  assert.equal(await client.ask('releaseUses', {}), 7)
+  await assert.rejects(client.ask('releaseUses', {}), { code: 'INTERRUPTED' })
+})
+
 for (const { what, code, rejects } of [
   {
     what: 'a defect',

@@ -70,8 +70,10 @@ export class DoorClient {
    * but the owner of the service can listen, which is checked each time.
    */
   async #askPatiently(operation: string, input: object, options: AskOptions): Promise<Answered> {
-    const { onAway, patienceMs = PATIENCE_MS } = this.#tell
-    const signal = options.signal ?? this.#tell.signal
+    const { onAway, patienceMs = PATIENCE_MS, signal: stopping } = this.#tell
+    // A command that was stopped gives its leases back, to a service that is there.
+    const isAfterStop = options.signal === undefined && stopping?.aborted === true
+    const signal = isAfterStop ? undefined : (options.signal ?? stopping)
     let awaySinceMs: number | undefined
     const heard = () => {
       awaySinceMs = undefined
@@ -87,6 +89,7 @@ export class DoorClient {
         return await this.#askNow(operation, input, { ...options, signal, heard })
       } catch (error) {
         if (signal?.aborted) throw interrupted(signal)
+        if (isAfterStop && !(error instanceof DscError)) throw interrupted(stopping)
         const isFull = isDscError(error, 'TOO_MANY_REQUESTS')
         if ((error instanceof DscError && !isFull) || error instanceof ServiceDefect) throw error
         const nowMs = performance.now()
