@@ -2,6 +2,7 @@
 // A file that is named takes the place of the suite's own: npm run test:unit -- dist/policy/quota.test.js
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { planDoorTests } from './test-door.mjs'
 
 const ROOT = join(import.meta.dirname, '..')
 /** `atOnce`: test files that run side by side; suites that have the machine to themselves have 1. */
@@ -47,7 +48,9 @@ if (suite === undefined) {
   process.stderr.write(`usage: node scripts/test.mjs ${Object.keys(SUITES).join('|')}\n`)
   process.exit(2)
 }
-const { files, atOnce, timeoutMs = 300_000, environment = () => ({}), after } = suite
+const isAtDoor = name === 'e2e' && process.env.DSC_TEST_DOOR === '1'
+const { files: all, skip } = isAtDoor ? planDoorTests() : suite
+const { atOnce, timeoutMs = 300_000, environment = () => ({}), after } = suite
 const env = { ...process.env, ...environment() }
 // Suites that run side by side must not build under each other.
 if (!process.env.DSC_TEST_BUILT) run(process.execPath, 'scripts/build.mjs')
@@ -55,15 +58,16 @@ const options = [
   `--test-timeout=${timeoutMs}`,
   `--test-concurrency=${atOnce}`,
   ...reporters(process.env.DSC_TEST_SKIPPED),
+  ...(skip ? [`--test-skip-pattern=${skip}`] : []),
 ]
 // Given a folder, a suite that runs again repeats only the tests that failed.
 const { DSC_TEST_RERUN } = process.env
-if (DSC_TEST_RERUN)
-  options.push(
-    `--test-rerun-failures=${join(DSC_TEST_RERUN, given.length > 0 ? `${name}-given` : name)}.json`,
-  )
+if (DSC_TEST_RERUN) {
+  const run = [name, ...(isAtDoor ? ['door'] : []), ...(given.length > 0 ? ['given'] : [])].join('-')
+  options.push(`--test-rerun-failures=${join(DSC_TEST_RERUN, run)}.json`)
+}
 const named = given.some((word) => word.endsWith('.test.js'))
-run(process.execPath, '--test', ...options, ...given, ...(named ? [] : files))
+run(process.execPath, '--test', ...options, ...given, ...(named ? [] : all))
 if (after) run(...after)
 
 /** Ends this process where a command fails. */

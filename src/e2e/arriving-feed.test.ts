@@ -34,18 +34,18 @@ async function makeSlowWorld(t: TestContext): Promise<{ world: World; store: Cou
   return { world, store }
 }
 
-async function open(t: TestContext, world: World, options: Partial<OpenFeedOptions> = {}): Promise<Feed> {
+async function open(world: World, options: Partial<OpenFeedOptions> = {}): Promise<Feed> {
   const feed = await openFeed({
     dataset: 'flowers',
     split: 'train',
     batchSize: BATCH,
     seed: SEED,
     memoryBytes: 2 ** 20,
-    configPath: join(world.directory, 'dsc.yaml'),
+    ...world.ofProgram(),
     cacheFolder: join(world.directory, 'tables'),
     ...options,
   })
-  t.after(() => feed.close())
+  world.onEnd(() => feed.close())
   return feed
 }
 
@@ -74,7 +74,7 @@ test('a dataset that is not here is fed while it comes, in the order of a ready 
   const last = expected(0).at(-1)!
   const lastKey = `train/${String(last).padStart(4, '0')}.bin`
   const letGo = store.holdBack(`flowers/${lastKey}`)
-  const feed = await open(t, world)
+  const feed = await open(world)
   const ids = await readPass(feed, {
     async atStep(step) {
       if (step !== COUNT / BATCH - 1) return
@@ -101,7 +101,7 @@ test('a dataset that is not here is fed while it comes, in the order of a ready 
 test('verify, cleanup and evict leave a copy that is read while it comes alone, and say why', async (t) => {
   const { world, store } = await makeSlowWorld(t)
   const letGo = store.holdBack(`flowers/train/${String(expected(0).at(-1)).padStart(4, '0')}.bin`)
-  const feed = await open(t, world)
+  const feed = await open(world)
   const ids = await readPass(feed, {
     async atStep(step) {
       if (step !== 3) return
@@ -129,19 +129,19 @@ test('verify, cleanup and evict leave a copy that is read while it comes alone, 
 
 test('a state that is saved while a copy arrives goes on with a ready one, and the other way round', async (t) => {
   const { world } = await makeSlowWorld(t)
-  const arriving = await open(t, world)
+  const arriving = await open(world)
   const first = await readPass(arriving, { steps: 3 })
   const state = arriving.state()
   assert.equal(stateOf(world), 'staging')
   await arriving.close()
   assert.equal(stateOf(world), 'staging', 'what came is kept for the next one')
-  const again = await open(t, world)
+  const again = await open(world)
   again.seek(state)
   const next = await readPass(again, { steps: 3 })
   assert.equal(stateOf(world), 'staging')
   const later = again.state()
   await again.close()
-  const ready = await open(t, world, { start: 'staged' })
+  const ready = await open(world, { start: 'staged' })
   assert.equal(stateOf(world), 'ready')
   ready.seek(later)
   const rest = await readPass(ready)
@@ -149,7 +149,7 @@ test('a state that is saved while a copy arrives goes on with a ready one, and t
   const fromReady = ready.state()
   await ready.close()
   await world.dsc('evict', 'flowers', '--yes')
-  const cold = await open(t, world)
+  const cold = await open(world)
   cold.seek(fromReady)
   assert.deepEqual(await readPass(cold, { steps: 2 }), expected(1).slice(0, 2 * BATCH))
   assert.throws(
@@ -162,7 +162,7 @@ test('a stager that is killed under a feed is taken over, and no byte is lost or
   const { world, store } = await makeSlowWorld(t)
   const stager = world.start(['prepare', 'flowers'])
   await waitFor('the staging to be admitted', () => stateOf(world) === 'staging')
-  const feed = await open(t, world)
+  const feed = await open(world)
   const ids = await readPass(feed, {
     atStep: (step) => step === 3 && stager.process.kill('SIGKILL'),
   })
@@ -193,6 +193,6 @@ test('a dataset that cannot be admitted is refused before anything is fed', asyn
   const { world, store } = await makeSlowWorld(t)
   const datasets = { flowers: s3Dataset('bucket', 'flowers/', store.endpoint) }
   await world.configure({ cache: { minFree: '1PiB' }, datasets })
-  await assert.rejects(open(t, world), (error) => isDscError(error, 'QUOTA_EXCEEDED'))
-  await assert.rejects(open(t, world, { split: 'none' }), (error) => isDscError(error, 'QUOTA_EXCEEDED'))
+  await assert.rejects(open(world), (error) => isDscError(error, 'QUOTA_EXCEEDED'))
+  await assert.rejects(open(world, { split: 'none' }), (error) => isDscError(error, 'QUOTA_EXCEEDED'))
 })

@@ -48,18 +48,18 @@ async function makeShardWorld(
   return { world, store }
 }
 
-async function open(t: TestContext, world: World, options: Partial<OpenFeedOptions> = {}): Promise<Feed> {
+async function open(world: World, options: Partial<OpenFeedOptions> = {}): Promise<Feed> {
   const feed = await openFeed({
     dataset: 'flowers',
     split: 'train',
     batchSize: BATCH,
     seed: SEED,
     memoryBytes: 4 * 2 ** 20,
-    configPath: join(world.directory, 'dsc.yaml'),
+    ...world.ofProgram(),
     cacheFolder: join(world.directory, 'tables'),
     ...options,
   })
-  t.after(() => feed.close())
+  world.onEnd(() => feed.close())
   return feed
 }
 
@@ -101,7 +101,7 @@ test('tar shards are fed while they come, in the order of a ready copy, and head
   const last = findLast(0)
   assert.ok(last.stepsBefore > 0)
   const letGo = store.holdBack(`flowers/${keyOf(last.shard)}`, 100_000)
-  const feed = await open(t, world)
+  const feed = await open(world)
   const ids = await read(feed, {
     atStep(step) {
       if (step !== last.stepsBefore) return
@@ -120,13 +120,13 @@ test('a state of shards that come goes on with shards that are here, and the oth
   const { world, store } = await makeShardWorld(t, makeShards())
   const last = findLast(0)
   const letGo = store.holdBack(`flowers/${keyOf(last.shard)}`, 100_000)
-  const arriving = await open(t, world)
+  const arriving = await open(world)
   const first = await read(arriving, { steps: 1 })
   const state = arriving.state()
   assert.equal(stateOf(world), 'staging')
   await arriving.close()
   letGo()
-  const ready = await open(t, world, { start: 'staged' })
+  const ready = await open(world, { start: 'staged' })
   assert.equal(stateOf(world), 'ready')
   ready.seek(state)
   const next = await read(ready, { steps: 10 })
@@ -134,7 +134,7 @@ test('a state of shards that come goes on with shards that are here, and the oth
   await ready.close()
   assert.equal((await world.dsc('evict', 'flowers', '--yes')).code, 0)
   const hold = store.holdBack(`flowers/${keyOf(last.shard)}`, 100_000)
-  const cold = await open(t, world)
+  const cold = await open(world)
   assert.equal(stateOf(world), 'staging')
   cold.seek(later)
   hold()
@@ -146,13 +146,13 @@ test('a state of shards that come goes on with shards that are here, and the oth
 test('the list of what is in shards is made once for a version', async (t) => {
   const objects = makeShards()
   const { world, store } = await makeShardWorld(t, objects)
-  const first = await open(t, world)
+  const first = await open(world)
   await read(first)
   await isReady(world)
   await first.close()
   assert.equal((await world.dsc('evict', 'flowers', '--yes')).code, 0)
   const before = store.sentBytes()
-  await read(await open(t, world))
+  await read(await open(world))
   await isReady(world)
   assert.equal(store.sentBytes() - before, TOTAL(objects))
 })
@@ -160,7 +160,7 @@ test('the list of what is in shards is made once for a version', async (t) => {
 test('shards of small members come whole before they are fed, and nothing is fetched twice', async (t) => {
   const objects = makeShards({ bytes: 900 })
   const { world, store } = await makeShardWorld(t, objects)
-  const feed = await open(t, world)
+  const feed = await open(world)
   assert.deepEqual(await read(feed, { bytes: 900 }), expected(0))
   await isReady(world)
   assert.equal(store.sentBytes(), TOTAL(objects))
@@ -176,12 +176,12 @@ test('members of one key are one sample also while their shards come', async (t)
     return seen
   }
   const letGo = store.holdBack(`flowers/${keyOf(findLast(0).shard)}`, 100_000)
-  const feed = await open(t, world)
+  const feed = await open(world)
   assert.equal(stateOf(world), 'staging')
   letGo()
   const cold = await namesAndBytes(feed)
   assert.equal(cold.length, COUNT)
-  const ready = await namesAndBytes(await open(t, world, { start: 'staged' }))
+  const ready = await namesAndBytes(await open(world, { start: 'staged' }))
   assert.deepEqual(cold, ready)
 })
 
@@ -189,7 +189,7 @@ test('a shard that is damaged at its source is an error that names the byte, or 
   const objects = makeShards()
   objects.set(`flowers/${keyOf(2)}`, objects.get(`flowers/${keyOf(2)}`)!.subarray(0, 300_000))
   const { world } = await makeShardWorld(t, objects)
-  await assert.rejects(open(t, world), (error) => {
+  await assert.rejects(open(world), (error) => {
     return isDscError(error, 'COPY_DAMAGED') && /2\.tar is damaged at byte \d+/.test(error.message)
   })
 })
@@ -199,14 +199,14 @@ test('samples of shards that are on their way are fed before any shard is whole,
   const { world, store } = await makeShardWorld(t, makeLargeShards(bytes), { concurrency: 8 })
   const large = { bytes, count: 2 * LARGE_IN_SHARD }
   const letGo = [0, 1].map((shard) => store.holdBack(`flowers/${keyOf(shard)}`, 2_000_000))
-  const feed = await open(t, world, { start: 'unproven', memoryBytes: 16 * 2 ** 20 })
+  const feed = await open(world, { start: 'unproven', memoryBytes: 16 * 2 ** 20 })
   const ids = await read(feed, { ...large, atStep: () => assert.equal(stateOf(world), 'staging') })
   assert.deepEqual(ids, [...shuffleSamples({ sampleCount: large.count, seed: SEED, epoch: 0 })])
   const state = feed.state()
   for (const each of letGo) each()
   await isReady(world)
   await feed.close()
-  const ready = await open(t, world, { start: 'staged', memoryBytes: 16 * 2 ** 20 })
+  const ready = await open(world, { start: 'staged', memoryBytes: 16 * 2 ** 20 })
   ready.seek(state)
   assert.deepEqual(await read(ready, large), [
     ...shuffleSamples({ sampleCount: large.count, seed: SEED, epoch: 1 }),
@@ -217,7 +217,7 @@ test('samples of shards that are on their way are fed before any shard is whole,
 test('what a killed stager had of shards in ranges is fed on by the one that takes over', async (t) => {
   const objects = makeShards()
   const { world, store } = await makeShardWorld(t, objects)
-  const first = await open(t, world)
+  const first = await open(world)
   await read(first)
   await isReady(world)
   await first.close()
@@ -227,7 +227,7 @@ test('what a killed stager had of shards in ranges is fed on by the one that tak
   const letGo = store.holdBack(`flowers/${keyOf(findLast(0).shard)}`)
   const stager = world.start(['prepare', 'flowers'])
   await waitFor('the staging to be admitted', () => stateOf(world) === 'staging')
-  const feed = await open(t, world, { start: 'unproven' })
+  const feed = await open(world, { start: 'unproven' })
   const ids = await read(feed, {
     async atStep(step) {
       if (step !== 2) return
@@ -269,7 +269,7 @@ test('dsc feed plan --cold tells of shards by a few headers how soon they are fe
     told,
     /first batch after .*when the shards of its samples are here; after about 72 headers, \d+\.\d a millisecond/,
   )
-  await open(t, world, { start: 'unproven' }) // keeps its list
+  await open(world, { start: 'unproven' }) // keeps its list
   assert.match(
     (await world.dsc(...words)).stdout,
     /first batch after .*, for the list of its samples is here/,

@@ -86,10 +86,10 @@ test('a Slurm job holds its lease by job id, a plain call by the calling process
   await world.dsc('prepare', 'flowers')
   const holders = world
     .query<{ holder: string; task: string }>('SELECT task, holder FROM leases ORDER BY created_at_ms')
-    .map(({ task, holder }) => [task, JSON.parse(holder)])
-  assert.deepEqual(holders[0], ['slurm:42', { kind: 'slurm', jobId: '42' }])
-  assert.equal(holders[1]?.[1].kind, 'process')
-  assert.equal(holders[1]?.[1].pid, process.pid)
+    .map(({ task, holder }) => [task, JSON.parse(holder)] as const)
+  const [[task, job], [, caller]] = [holders[0]!, holders[1]!]
+  assert.deepEqual([task, job.kind, job.jobId], ['slurm:42', 'slurm', '42'])
+  assert.deepEqual([caller.kind, caller.pid], ['process', process.pid])
 })
 
 test('a full policy evicts the least recently used idle copy, and a refusal names need, have and holders', async (context) => {
@@ -185,8 +185,9 @@ test('run sets the paths, returns the exit code of the command and releases', as
 
 test('run tells a file that cannot be run from a command that is not there', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
+  await writeTree(world.directory, { 'plain.txt': 'no program' })
   for (const { command, exitCode, message } of [
-    { command: join(world.directory, 'dsc.yaml'), exitCode: 126, message: /it is not an executable file/ },
+    { command: join(world.directory, 'plain.txt'), exitCode: 126, message: /it is not an executable file/ },
     { command: 'no-such-command', exitCode: 127, message: /no such command/ },
   ]) {
     const { code, stderr } = await world.dsc('run', 'flowers', '--', command)
@@ -200,7 +201,7 @@ test('run returns the exit code of the command also when the record cannot be us
   const spoil = `new (require('node:sqlite').DatabaseSync)('${world.recordPath}').exec('DROP TABLE leases'); process.exit(7)`
   const { code, stderr } = await world.dsc('run', 'flowers', '--', process.execPath, '-e', spoil)
   assert.equal(code, 7, stderr)
-  assert.match(stderr, /dsc: no such table/)
+  assert.match(stderr, /dsc: (the service failed: )?no such table/)
 })
 
 test('64 processes at once never meet a busy record', async (context) => {

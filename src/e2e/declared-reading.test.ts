@@ -26,7 +26,7 @@ test('a dataset says in dsc.yaml what its files hold and which columns are read;
   })
   const options = {
     batchSize: 1,
-    configPath: at('dsc.yaml'),
+    ...world.ofProgram(),
     cacheFolder: at('samples'),
     last: 'pad',
   } as const

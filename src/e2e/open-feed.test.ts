@@ -39,16 +39,16 @@ async function makeSamplesWorld(context: TestContext): Promise<World> {
 }
 
 /** Opens a feed in this process, in memory for a tenth of the samples. */
-async function open(context: TestContext, world: World, options: Partial<OpenFeedOptions>): Promise<Feed> {
+async function open(world: World, options: Partial<OpenFeedOptions>): Promise<Feed> {
   const feed = await openFeed({
     batchSize: BATCH,
     seed: SEED,
     memoryBytes: 2 ** 18,
-    configPath: join(world.directory, 'dsc.yaml'),
+    ...world.ofProgram(),
     cacheFolder: join(world.directory, 'tables'),
     ...options,
   })
-  context.after(() => feed.close())
+  world.onEnd(() => feed.close())
   return feed
 }
 
@@ -67,7 +67,7 @@ async function readPass(feed: Feed, atStep: (step: number) => unknown = () => {}
 
 test('a dataset is opened by its name, staged first, and leased until the feed is closed', async (context) => {
   const world = await makeSamplesWorld(context)
-  const feed = await open(context, world, { dataset: 'flowers', split: 'train', start: 'staged' })
+  const feed = await open(world, { dataset: 'flowers', split: 'train', start: 'staged' })
   const copies = world.query<{ state: string }>('SELECT state FROM copies')
   assert.deepEqual(copies, [{ state: 'ready' }])
   assert.equal(world.query('SELECT task FROM leases').length, 1)
@@ -82,7 +82,7 @@ test('a dataset is opened by its name, staged first, and leased until the feed i
 test('a mix takes datasets and directories alike', async (context) => {
   const world = await makeSamplesWorld(context)
   const mix = { flowers: 2, [join(world.directory, 'samples')]: 0.5 }
-  const feed = await open(context, world, { mix, memoryBytes: 2 ** 20 })
+  const feed = await open(world, { mix, memoryBytes: 2 ** 20 })
   const visits = { flowers: 0, samples: 0 }
   for await (const batch of feed)
     for (const { name, data } of batch) {
@@ -109,7 +109,7 @@ async function startStorage(world: World, ...words: readonly string[]) {
 test('storage nodes with a stripe each are read as one, and the source when one of them is killed', async (context) => {
   const world = await makeSamplesWorld(context)
   const nodes = await Promise.all(['0/2', '1/2'].map((stripe) => startStorage(world, '--stripe', stripe)))
-  const feed = await open(context, world, {
+  const feed = await open(world, {
     from: nodes.map(({ address }) => address),
     layout: 'striped',
     fallback: 'flowers',
@@ -133,7 +133,7 @@ test('a feed of another process that is killed in mid-epoch is an error with the
   const world = await makeSamplesWorld(context)
   const socket = join(world.directory, 'feed.sock')
   const running = await startServe(world, socket)
-  const feed = await open(context, world, { socket })
+  const feed = await open(world, { socket })
   assert.deepEqual(await readPass(feed), expected(0))
   const received: number[] = []
   let state: FeedState | undefined
@@ -157,7 +157,7 @@ test('a feed of another process that is killed in mid-epoch is an error with the
   await startServe(world, socket)
   feed.seek(state!)
   assert.deepEqual([...received, ...(await readPass(feed))], expected(1))
-  const other = await open(context, world, { dataset: join(world.directory, 'samples') })
+  const other = await open(world, { dataset: join(world.directory, 'samples') })
   other.seek(state!)
   assert.deepEqual([...received, ...(await readPass(other))], expected(1), 'a feed in this process, too')
 })
@@ -167,7 +167,7 @@ test('ranks in several programs share the feed behind a socket', async (context)
   const socket = join(world.directory, 'feed.sock')
   await startServe(world, socket)
   const ranks = await Promise.all(
-    [0, 1].map((rank) => open(context, world, { socket, rank, world: 2, batchSize: BATCH / 2 })),
+    [0, 1].map((rank) => open(world, { socket, rank, world: 2, batchSize: BATCH / 2 })),
   )
   for (let epoch = 0; epoch < 2; epoch++) {
     const [even, odd] = await Promise.all(ranks.map((feed) => readPass(feed)))
@@ -183,7 +183,7 @@ test('a feed that is stopped counts as gone after its time, and an aborted itera
   const socket = join(world.directory, 'feed.sock')
   const running = await startServe(world, socket)
   const abort = new AbortController()
-  const feed = await open(context, world, { socket, timeoutMs: 500, signal: abort.signal })
+  const feed = await open(world, { socket, timeoutMs: 500, signal: abort.signal })
   const stop = (step: number) => step === 2 && running.process.kill('SIGSTOP')
   await assert.rejects(readPass(feed, stop), (error) => isDscError(error, 'FEED_GONE'))
   running.process.kill('SIGCONT')
@@ -202,8 +202,6 @@ test('what cannot be meant is refused before anything is opened', async (context
     { dataset: 'flowers', mix: {} },
     { socket: '/s', from },
   ])
-    await assert.rejects(open(context, world, options), (error) => isDscError(error, 'USAGE'))
-  await assert.rejects(open(context, world, { dataset: 'roses' }), (error) =>
-    isDscError(error, 'DATASET_UNKNOWN'),
-  )
+    await assert.rejects(open(world, options), (error) => isDscError(error, 'USAGE'))
+  await assert.rejects(open(world, { dataset: 'roses' }), (error) => isDscError(error, 'DATASET_UNKNOWN'))
 })

@@ -36,16 +36,16 @@ async function makeRowsWorld(context: TestContext, settings: WorldSettings = {})
   return world
 }
 
-async function open(context: TestContext, world: World, options: Partial<OpenFeedOptions>): Promise<Feed> {
+async function open(world: World, options: Partial<OpenFeedOptions>): Promise<Feed> {
   const feed = await openFeed({
     batchSize: BATCH,
     seed: SEED,
     memoryBytes: 2 ** 20,
-    configPath: join(world.directory, 'dsc.yaml'),
+    ...world.ofProgram(),
     cacheFolder: join(world.directory, 'user', 'samples'),
     ...options,
   })
-  context.after(() => feed.close())
+  world.onEnd(() => feed.close())
   return feed
 }
 
@@ -76,7 +76,7 @@ test('rows of a dataset come in global order, unpacked beside its files and char
   const world = await makeRowsWorld(context)
   assert.equal((await world.dsc('prepare', 'rows')).code, 0)
   const before = chargedBytes(world)
-  const feed = await open(context, world, { dataset: 'rows', columns: ['text', 'i64'] })
+  const feed = await open(world, { dataset: 'rows', columns: ['text', 'i64'] })
   const [copy] = world.query<{ directory: string }>('SELECT directory FROM copies')
   const [rows] = readdirSync(join(copy!.directory, 'rows'))
   const folder = join(copy!.directory, 'rows', rows!)
@@ -85,7 +85,7 @@ test('rows of a dataset come in global order, unpacked beside its files and char
   assert.deepEqual(await readRows(feed, ['text', 'i64']), expected(0))
   assert.deepEqual(await readRows(feed, ['text', 'i64']), expected(1))
   await feed.close()
-  const again = await open(context, world, { dataset: 'rows', columns: ['text', 'i64'], start: 'staged' })
+  const again = await open(world, { dataset: 'rows', columns: ['text', 'i64'], start: 'staged' })
   assert.equal(statSync(join(folder, 'data/train-00000-of-00003.parquet.rows')).ino, unpacked.ino)
   assert.deepEqual(await readRows(again, ['text', 'i64']), expected(0))
   await again.close()
@@ -97,13 +97,13 @@ test('rows of a dataset come in global order, unpacked beside its files and char
 test('a state of rows goes on with the very next batch, in another feed with two ranks', async (context) => {
   const world = await makeRowsWorld(context)
   const columns = ['i8', 'text']
-  const first = await open(context, world, { dataset: 'rows', columns })
+  const first = await open(world, { dataset: 'rows', columns })
   const ids = await readRows(first, columns, 3)
   const state = first.state()
   await first.close()
   const parts: number[][] = []
   for (const rank of [0, 1]) {
-    const feed = await open(context, world, {
+    const feed = await open(world, {
       dataset: 'rows',
       columns,
       batchSize: BATCH / 2,
@@ -123,7 +123,7 @@ test('rows and plain files are fed in one mix', async (context) => {
   const world = await makeRowsWorld(context)
   const plain = join(world.directory, 'plain')
   writeSamples(plain, 40, () => 500)
-  const feed = await open(context, world, { mix: { rows: 1, [plain]: 0.5 } })
+  const feed = await open(world, { mix: { rows: 1, [plain]: 0.5 } })
   const visits = { rows: 0, plain: 0 }
   for await (const batch of feed)
     for (const { name, data } of batch) {
@@ -140,7 +140,7 @@ test('rows and plain files are fed in one mix', async (context) => {
 test('rows of a folder that is no dataset go to the cache of its user', async (context) => {
   const world = await makeRowsWorld(context)
   const source = join(world.directory, 'source', 'data')
-  const feed = await open(context, world, { dataset: source, columns: ['text'] })
+  const feed = await open(world, { dataset: source, columns: ['text'] })
   const ids: number[] = []
   for await (const batch of feed)
     for (const { id, data } of batch) {
@@ -153,7 +153,7 @@ test('rows of a folder that is no dataset go to the cache of its user', async (c
 
 test('a column that is not there is named, and so is what is', async (context) => {
   const world = await makeRowsWorld(context)
-  await assert.rejects(open(context, world, { dataset: 'rows', columns: ['texts'] }), (error) => {
+  await assert.rejects(open(world, { dataset: 'rows', columns: ['texts'] }), (error) => {
     assert.ok(isDscError(error, 'USAGE'))
     assert.match(`${error.message} ${error.hint}`, /train-00000.* has no column texts .*flag, i8, .*text/)
     return true
@@ -174,19 +174,19 @@ test('rows that the quota has no room for are read in row groups, and that is to
   const world = await makeRowsWorld(context)
   await fillQuota(world)
   const columns = ['text', 'i64']
-  const first = await open(context, world, { dataset: 'rows', columns, batchSize: 4 })
+  const first = await open(world, { dataset: 'rows', columns, batchSize: 4 })
   const ids = await readRows(first, columns, 5)
   const state = first.state()
   assert.match(state.order, /^groups-\d+$/)
   await first.close()
   const parts: number[][] = []
   const half = { dataset: 'rows', columns, batchSize: 2, world: 2 }
-  await assert.rejects(open(context, world, { ...half, rank: 0 }), (error) => {
+  await assert.rejects(open(world, { ...half, rank: 0 }), (error) => {
     assert.ok(isDscError(error, 'USAGE'))
     return /no room .* others may have another/.test(error.message) && error.hint?.includes(state.order)
   })
   for (const rank of [0, 1]) {
-    const feed = await open(context, world, { ...half, rank, order: state.order })
+    const feed = await open(world, { ...half, rank, order: state.order })
     await feed.seek(state)
     parts.push(await readRows(feed, columns))
     await feed.close()
@@ -206,7 +206,7 @@ test('rows that the quota has no room for are refused with what they need, and n
   const world = await makeRowsWorld(context)
   await fillQuota(world)
   const bytes = chargedBytes(world)
-  await assert.rejects(open(context, world, { dataset: 'rows', order: 'shuffle' }), (error) => {
+  await assert.rejects(open(world, { dataset: 'rows', order: 'shuffle' }), (error) => {
     assert.ok(isDscError(error, 'QUOTA_EXCEEDED'))
     assert.match(error.message, /no room for rows on node node-a: it needs /)
     return true

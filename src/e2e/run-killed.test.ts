@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { findProcess } from '../platform/processes.js'
-import { DSC_IN_SHELL, killWithTest } from '../testing/dsc-processes.js'
+import { killWithTest } from '../testing/dsc-processes.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
 
@@ -59,7 +59,7 @@ test('Ctrl-C ends the loop of the shell that dsc runs in', async (context) => {
     server,
     datasets: { flowers: s3Dataset(bucket, 'flowers/', server.endpoint) },
   })
-  const loop = `for i in 1 2 3; do ${DSC_IN_SHELL} run flowers -- sleep 600; echo again; done`
+  const loop = `for i in 1 2 3; do ${world.commandLine('run', 'flowers', '--', 'sleep', '600')}; echo again; done`
   const shell = killWithTest(context)(['bash', '-c', loop], {
     cwd: world.directory,
     environment: server.environment,
@@ -98,7 +98,9 @@ test('a command that handles SIGTERM ends as it likes', async (context) => {
 
 /** Pid of the command: the lease is handed over to it once it runs. */
 function commandOf(world: World, dscPid: number): number | undefined {
-  const holders = world.query<{ holder: string }>(`SELECT holder FROM leases WHERE task <> 'another'`)
+  const holders = world.query<{ holder: string }>(
+    `SELECT holder FROM leases WHERE purpose = 'use' AND task <> 'another'`,
+  )
   const pids = holders.map(({ holder }) => Number(JSON.parse(holder).pid))
   return pids.find((pid) => pid !== dscPid)
 }

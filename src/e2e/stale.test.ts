@@ -105,7 +105,7 @@ test('a record that another process has locked is waited for', async (context) =
   const world = await makeWorld(context, {})
   await writeTree(join(world.directory, 'source'), { 'a.txt': 'alpha' })
   await world.configure({ datasets: { letters: { source: `file://${join(world.directory, 'source')}/` } } })
-  assert.equal((await world.dsc('cleanup')).code, 0)
+  assert.equal((await world.dsc('status')).code, 0)
   const other = new Database(world.recordPath)
   context.after(() => other.close())
   other.exec('BEGIN IMMEDIATE')

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { DSC } from '../testing/dsc-processes.js'
 import { needs } from '../testing/needs.js'
 import { openTerminal } from '../testing/tmux-terminal.js'
 import { makeWorld, waitFor } from '../testing/world.js'
@@ -26,7 +25,7 @@ async function openScreen(context: TestContext) {
   assert.equal((await world.dsc('prepare', 'small', '--task', 'job-1')).code, 0)
   const terminal = await openTerminal(context, { columns: 120, rows: 24, directory: world.directory })
   const look = async () => {
-    await terminal.press(`clear; ${DSC.join(' ')} status; echo rc=$?`, 'Enter')
+    await terminal.press(`clear; ${world.commandLine('status')}; echo rc=$?`, 'Enter')
     await terminal.waitFor(/▶ \S+ +node-a/)
   }
   return { world, terminal, look }

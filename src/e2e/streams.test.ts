@@ -20,7 +20,7 @@ test('a warm prepare succeeds where stderr is full', async (context) => {
   writeFileSync(join(folder, 'flowers/1.jpg'), 'a rose')
   const world = await makeWorld(context, { datasets: { flowers: { source: `file://${folder}/flowers/` } } })
   for (const how of ['cold', 'warm']) {
-    const path = execFileSync('bash', ['-c', `${PROGRAM} prepare flowers 2> /dev/full`], {
+    const path = execFileSync('bash', ['-c', `${world.commandLine('prepare', 'flowers')} 2> /dev/full`], {
       cwd: world.directory,
       encoding: 'utf8',
     })

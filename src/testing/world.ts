@@ -7,6 +7,7 @@ import { stringify } from 'yaml'
 import { DSC, type Finished, killWithTest, type Running } from './dsc-processes.js'
 import type { S3Server } from './s3-server.js'
 import { temporaryDirectory } from './temporary-directory.js'
+import { WorldDoor } from './world-door.js'
 
 /** One machine with its own cache, record and configuration, driven through the real binary. */
 export interface World {
@@ -16,7 +17,11 @@ export interface World {
   dsc(...words: readonly string[]): Promise<Finished>
   /** The same as a shell command line. */
   commandLine(...words: readonly string[]): string
+  /** Options by which a program in this process, which imports dsc, finds the cache. */
+  ofProgram(): { readonly configPath?: string }
   start(words: readonly string[], options?: StartOptions): Running
+  /** Closes what uses this world before it ends with its test. */
+  onEnd(close: () => Promise<unknown>): void
   /** Rewrites dsc.yaml. */
   configure(changes: WorldSettings): Promise<void>
   /** Current rows of the record, read without the product's code. */
@@ -46,32 +51,43 @@ export async function makeWorld(
   context: Pick<TestContext, 'after'>,
   settings: WorldSettings & { readonly server?: S3Server; readonly root?: string },
 ): Promise<World> {
+  const closes: (() => Promise<unknown>)[] = []
+  context.after(async () => {
+    for (const close of closes) await close()
+  })
   const startProcess = killWithTest(context) // runs before the removal of the folder that they write to
   const directory = await temporaryDirectory(context)
   const root = settings.root ?? join(directory, 'cache')
   const recordPath = join(directory, 'record.db')
-  const start = (words: readonly string[], options: StartOptions = {}): Running =>
+  const startOwn = (words: readonly string[], options: StartOptions): Running =>
     startProcess([...DSC, ...words], {
       cwd: directory,
       detached: options.detached ?? false,
       owner: options.owner,
-      environment: {
-        ...settings.server?.environment,
-        DSC_RETRY_FOR: '3s',
-        XDG_CACHE_HOME: join(directory, 'xdg'),
-        XDG_CONFIG_HOME: join(directory, 'xdg'),
-        ...options.environment,
-      },
+      environment: options.environment ?? {},
     })
+  const door = WorldDoor.open(directory, (environment) => startOwn(['agent'], { environment }))
+  const surroundings = {
+    ...settings.server?.environment,
+    DSC_RETRY_FOR: '3s',
+    XDG_CACHE_HOME: join(directory, 'xdg'),
+    XDG_CONFIG_HOME: join(directory, 'xdg'),
+  }
+  const start = (words: readonly string[], options: StartOptions = {}): Running => {
+    const environment = { ...surroundings, ...options.environment }
+    return door
+      ? door.start(words, environment, (chosen) => startOwn(words, { ...options, environment: chosen }))
+      : startOwn(words, { ...options, environment })
+  }
   const configure = (changes: WorldSettings) =>
     writeFile(
-      join(directory, 'dsc.yaml'),
+      door?.configFile ?? join(directory, 'dsc.yaml'),
       stringify({
         record: changes.record ?? `sqlite://${recordPath}`,
         node: changes.node ?? 'node-a',
         cache: { root, ...changes.cache },
         ...(changes.stage ? { stage: changes.stage } : {}),
-        ...(changes.agent ? { agent: changes.agent } : {}),
+        ...(door ? { agent: door.addTo(changes.agent) } : changes.agent ? { agent: changes.agent } : {}),
         ...(changes.datasets ? { datasets: changes.datasets } : {}),
       }),
     )
@@ -81,8 +97,19 @@ export async function makeWorld(
     root,
     recordPath,
     start,
+    onEnd: (close) => void closes.push(close),
     dsc: (...words) => start(words).finished,
-    commandLine: (...words) => [...DSC, ...words].map((word) => `'${word}'`).join(' '),
+    commandLine: (...words) => {
+      const settings = Object.entries(door?.enter(words, surroundings) ?? {})
+      const environment =
+        settings.length > 0 ? ['env', ...settings.map(([name, value]) => `${name}=${value}`)] : []
+      return [...environment, ...DSC, ...words].map((word) => `'${word}'`).join(' ')
+    },
+    ofProgram: () => {
+      if (!door) return { configPath: join(directory, 'dsc.yaml') }
+      Object.assign(process.env, { DSC_DOOR: door.enter(['prepare'], surroundings).DSC_DOOR })
+      return {}
+    },
     configure,
     query<T>(sql: string) {
       // Until the first command creates the record, it has no rows.
