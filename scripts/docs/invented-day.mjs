@@ -76,7 +76,11 @@ export async function inventDay(record, { nowMs, url }) {
     }
   }
   for (const node of NODES) await keepInUse(record, { node, names: [...held.get(node)], pick, random, nowMs })
-  const events = [...tellDay({ held, pick, random, nowMs }), ...tellTroubles({ held, nowMs })]
+  const events = [
+    ...tellDay({ held, pick, random, nowMs }),
+    ...tellTroubles({ held, nowMs }),
+    ...tellTraining(nowMs),
+  ]
   for (const event of events.toSorted((a, b) => a.atMs - b.atMs)) await record.addEvent(event)
   return beginStagings(record, nowMs)
 }
@@ -188,6 +192,24 @@ function tellTroubles({ held, nowMs }) {
       detail: {},
     },
   ]
+}
+
+/** What the feeds of nine jobs of a day tell every half hour; one has a slow storage node in the morning. */
+function tellTraining(nowMs) {
+  const random = mulberry32(11)
+  const told = []
+  for (let job = 0; job < 9; job++)
+    for (let hoursAgo = 23 - job; hoursAgo > 0.5; hoursAgo -= 0.5) {
+      const gpuMs = 8 * 0.5 * HOUR_MS
+      const isSlow = job === 2 && hoursAgo < 8 && hoursAgo > 3
+      const culprit = isSlow ? 'storage node 3 (gpu-03:7071)' : job % 3 === 0 ? 'transform' : 'store'
+      const waits = { [culprit]: Math.round(gpuMs * (isSlow ? 0.6 : 0.08) * random()) }
+      const atMs = nowMs - hoursAgo * HOUR_MS
+      const detail = { sinceMs: atMs - 0.5 * HOUR_MS, gpus: 8, gpuMs, waits }
+      const place = { node: NODES[job], dataset: NAMES[job], copyId: null, task: `job-${47_100 + job}` }
+      told.push({ ...place, atMs, kind: 'fed', reason: '', detail })
+    }
+  return told
 }
 
 async function beginStagings(record, nowMs) {

@@ -70,6 +70,7 @@ test('the record is asked for a day without pages: a last page would read all ol
     [
       [NOW_MS - 24 * HOUR_MS, undefined],
       [NOW_MS - 24 * HOUR_MS, undefined],
+      [NOW_MS - 24 * HOUR_MS, undefined],
     ],
   )
 })

@@ -1,6 +1,7 @@
 import type { Cache } from '../../cache/cache.js'
 import type { ClusterStatus } from '../../cache/status/cluster-status.js'
 import { DAY_EVENTS, DAY_MS, DAY_STEPS, MAX_DAY_EVENTS, traceDay } from '../../cache/status/trace-day.js'
+import { STALL_EVENTS, traceStalls } from '../../cache/status/trace-stalls.js'
 import { HALF_HOURS, type NodeDay, traceNodes, traceUses, USE_EVENTS } from '../../cache/status/trace-uses.js'
 import { compareText } from '../../model/compare-text.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
@@ -16,6 +17,8 @@ const MAX_HOLDERS = 40
 interface DayEvents {
   readonly stagings: readonly RecordEvent[]
   readonly uses: readonly RecordEvent[]
+  /** How trainers spent their time. */
+  readonly stalls: readonly RecordEvent[]
 }
 
 /** The curves, the map of nodes and the lists of a day. */
@@ -63,7 +66,11 @@ export class PageDay {
       const events = await record.listEvents({ kinds, sinceMs, limit: MAX_DAY_EVENTS })
       return events.map((event) => ({ ...event, reason: '', detail: keepFigures(event.detail) }))
     }
-    return { stagings: await read(DAY_EVENTS), uses: await read(USE_EVENTS) }
+    return {
+      stagings: await read(DAY_EVENTS),
+      uses: await read(USE_EVENTS),
+      stalls: await read(STALL_EVENTS),
+    }
   }
 }
 
@@ -85,6 +92,7 @@ function addUp(events: DayEvents, status: ClusterStatus) {
     uses: uses.uses,
     hits: uses.hits,
     waiting: uses.waiting.map((jobs) => Math.round(100 * jobs) / 100),
+    stalls: traceStalls(events.stalls, nowMs),
     columns: HALF_HOURS,
     totalNodes: nodes.length,
     nodes: chooseNodes(nodes).map(({ receivedBytes, waitedMs, ...rest }) => {
@@ -98,8 +106,9 @@ function addUp(events: DayEvents, status: ClusterStatus) {
 }
 
 /** Keeps the part of a detail that the figures read: 20,000 events with paths and versions would take 20 MB. */
-function keepFigures({ fetchedBytes, origins, chargedBytes, isHit, waitedMs }: RecordEvent['detail']) {
-  return { fetchedBytes, origins, chargedBytes, isHit, waitedMs }
+function keepFigures(detail: RecordEvent['detail']) {
+  const { fetchedBytes, origins, chargedBytes, isHit, waitedMs, sinceMs, gpus, gpuMs, waits } = detail
+  return { fetchedBytes, origins, chargedBytes, isHit, waitedMs, sinceMs, gpus, gpuMs, waits }
 }
 
 /** All nodes, or those with the most trouble, waits and bytes; in the order of their names. */

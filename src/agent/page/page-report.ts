@@ -35,14 +35,20 @@ export class PageReports {
     const price: EgressPrice | undefined =
       rawPrice === undefined ? undefined : { perGigabyte: check('price', rawPrice, parsePrice) }
     const report = await this.#read({ sinceMs, node: query.get('node') || undefined })
-    const { datasets, waits, refusals, unused, ...rest } = describeReport(report, price)
+    const { datasets, waits, refusals, unused, jobs, ...rest } = describeReport(report, price)
     return {
       ...rest,
       datasets: datasets.slice(0, MAX_ROWS),
       waits: waits.filter(({ waitedMs }) => waitedMs >= NOTABLE_MS).slice(0, MAX_ROWS),
       refusals: refusals.slice(0, MAX_ROWS),
       unused: unused.slice(0, MAX_ROWS),
-      totals: { datasets: datasets.length, refusals: refusals.length, unused: unused.length },
+      jobs: jobs.slice(0, MAX_ROWS),
+      totals: {
+        datasets: datasets.length,
+        refusals: refusals.length,
+        unused: unused.length,
+        jobs: jobs.length,
+      },
     }
   }
 

@@ -138,22 +138,23 @@ function stepOf(sinceMs: number, stepMs: number, steps: number): number {
   return Math.min(steps - 1, Math.max(0, Math.floor(sinceMs / stepMs)))
 }
 
-/** Adds the time from `sinceMs` to `untilMs` to each step that it overlaps, in ms. */
-function spread(
+/** Adds the time from `sinceMs` to `untilMs` to each step that it overlaps, in ms, times `weight` (default 1). */
+export function spread(
   sums: number[],
   time: {
     readonly fromMs: number
     readonly stepMs: number
     readonly sinceMs: number
     readonly untilMs: number
+    readonly weight?: number
   },
 ): void {
-  const { fromMs, stepMs, untilMs } = time
+  const { fromMs, stepMs, untilMs, weight = 1 } = time
   const sinceMs = Math.max(fromMs, time.sinceMs)
   if (untilMs <= sinceMs) return
   const last = stepOf(untilMs - fromMs, stepMs, sums.length)
   for (let step = stepOf(sinceMs - fromMs, stepMs, sums.length); step <= last; step += 1) {
     const beginMs = fromMs + step * stepMs
-    sums[step]! += Math.max(0, Math.min(untilMs, beginMs + stepMs) - Math.max(sinceMs, beginMs))
+    sums[step]! += weight * Math.max(0, Math.min(untilMs, beginMs + stepMs) - Math.max(sinceMs, beginMs))
   }
 }

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { describeFedTime } from '../../model/fed-time.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
 import { findBarriers, needsBrowser, openBrowser, openPage } from '../../testing/browser.js'
 import { exampleCopy } from '../../testing/example-copies.js'
@@ -34,6 +35,11 @@ async function startPage(context: TestContext, settings: { readonly agent?: Reco
   await record.addAdopted({ ...hostile, path: `/nvme/${HOSTILE}` }, nowMs)
   const lease = { task: HOSTILE, holder: { kind: 'ttl' as const }, expiresAtMs: nowMs + 3_600_000 }
   await record.leaseReady({ dataset: HOSTILE, node: 'gpu-01', lease }, nowMs)
+  const fed = describeFedTime(
+    { sinceAgoMs: 1_800_000, gpus: 8, gpuMs: 14_400_000, waits: { disk: 1_000_000 } },
+    nowMs,
+  )
+  await record.addEvent({ ...fed, node: 'gpu-01', dataset: 'dataset-0001', copyId: null, task: 'job-4711' })
   context.after(() => record.close())
   const url = `http://127.0.0.1:${port}/`
   const agent = world.start(['agent'])
@@ -151,11 +157,11 @@ test('curves and the map of nodes are drawn, and the cursor tells their values',
   const inked = () =>
     page.evaluate(`[...document.querySelectorAll('.plot canvas, canvas.heat')].map((canvas) =>
       canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0))`)
-  await page.locator('.plot canvas').nth(4).waitFor()
+  await page.locator('.plot canvas').nth(5).waitFor()
   // No job used a dataset: there is no share of hits to draw.
-  assert.deepEqual(await inked(), [true, false, true, true, true, true])
+  assert.deepEqual(await inked(), [true, false, true, true, true, true, true])
   await page.locator('#curve-space').hover()
-  for (const key of ['space', 'waiting', 'uses'])
+  for (const key of ['space', 'waiting', 'stalls', 'uses'])
     assert.match(await page.locator(`#readout-${key}`).innerText(), /^\d\d:\d\d/, key)
   const map = (await page.locator('canvas.heat').boundingBox())!
   await page.mouse.move(map.x + map.width - 4, map.y + 30)

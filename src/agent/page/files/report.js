@@ -17,6 +17,7 @@ export function drawReport(view) {
       : drawSums(data),
     drawAdvice(data),
     drawDatasets(data),
+    drawJobs(data),
     drawWaits(data),
     drawRefusals(data),
     drawUnused(data),
@@ -115,6 +116,36 @@ function drawDatasets({ datasets, totals }) {
       empty: 'None was used or staged.',
     }),
     drawRest(datasets.length, totals.datasets),
+  ])
+}
+
+/** How the GPUs of jobs spent their time, in shares of it. */
+function drawJobs({ jobs, totals }) {
+  const share = (title, place) => ({
+    title,
+    isNumber: true,
+    cell: ({ waits, gpuMs }) =>
+      percent(waits.reduce((sum, wait) => sum + (wait.place === place ? wait.gpuMs : 0), 0) / gpuMs),
+  })
+  const columns = [
+    { title: 'Task', cell: ({ task }) => name(task) },
+    { title: 'GPUs', isNumber: true, cell: ({ gpus }) => count(gpus) },
+    { title: 'GPU time', isNumber: true, cell: ({ gpuMs }) => span(gpuMs) },
+    { title: 'Waited', isNumber: true, cell: ({ waitedGpuMs, gpuMs }) => percent(waitedGpuMs / gpuMs) },
+    share('For staging', 'queue'),
+    share('For its feed', 'feed'),
+    share('For its transform', 'transform'),
+    { title: 'Most for', cell: ({ waits }) => (waits.length === 0 ? '–' : visible(waits[0].culprit)) },
+  ]
+  return section('How long GPUs waited', [
+    table({
+      caption: 'Jobs whose GPUs waited longest',
+      columns,
+      rows: jobs,
+      keyOf: ({ task }) => task,
+      empty: 'No job used a dataset.',
+    }),
+    drawRest(jobs.length, totals.jobs),
   ])
 }
 

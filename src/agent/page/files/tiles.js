@@ -1,6 +1,6 @@
 // The tiles: a figure each, and the curve of its last 24 hours.
 import { curvePlace, readoutPlace } from './curves.js'
-import { h } from './elements.js'
+import { h, visible } from './elements.js'
 import { bytes, count, percent, shortSpan, span } from './format.js'
 
 /** The figures of the tiles, by key. */
@@ -39,6 +39,7 @@ export function figuresOf(day, status) {
       unit: '',
       more: status.waits === 0 ? 'none' : `longest ${span(longestMs)}`,
     },
+    stalls: stallsOf(day.stalls),
     uses: {
       title: 'Uses',
       value: count(uses),
@@ -48,8 +49,37 @@ export function figuresOf(day, status) {
   }
 }
 
-export function drawTiles(day, status) {
-  return Object.entries(figuresOf(day, status)).map(([key, figure]) => tile(key, figure))
+/** Names of those for whom a feed waits; any other is a storage node. */
+const CULPRITS = {
+  transform: 'transforms',
+  disk: 'disks',
+  store: 'the store',
+  memory: 'memory of feeds',
+  order: 'the order',
+  feed: 'feeds',
+  start: 'feeds to start',
+}
+
+/** The share of the GPUs' time in which training waited. */
+function stallsOf({ gpuMs, waitedGpuMs, culprit }) {
+  const sum = (values) => values.reduce((total, value) => total + value, 0)
+  const [all, waited] = [sum(gpuMs), sum(waitedGpuMs)]
+  const title = 'GPUs waited'
+  if (all === 0) return { title, value: '–', unit: '', more: 'no trainer told' }
+  return {
+    title,
+    value: percent(waited / all),
+    unit: all < 3_600_000 ? `of ${shortSpan(all)}` : `of ${count(Math.round(all / 3_600_000))} GPU h`,
+    more: culprit === null ? 'for nobody' : `most for ${CULPRITS[culprit] ?? visible(culprit)}`,
+  }
+}
+
+/** The tiles that fit on a wall. */
+export const WALL_TILES = ['space', 'hits', 'received', 'waiting', 'stalls']
+
+export function drawTiles(day, status, keys) {
+  const figures = figuresOf(day, status)
+  return (keys ?? Object.keys(figures)).map((key) => tile(key, figures[key]))
 }
 
 /** A figure and its day. A number and its unit are two sizes of type. */
@@ -85,12 +115,12 @@ function ofWhole(part, whole) {
     : { value: part, unit: `of ${whole}` }
 }
 
-/** The ratio of hits in the hour before each step; null where nothing was used. */
-function hourlyRatio(hits, uses) {
-  return uses.map((_, at) => {
+/** The ratio of parts in the hour before each step; null where there was no whole. */
+function hourlyRatio(parts, wholes) {
+  return wholes.map((_, at) => {
     const last = (values) => values.slice(Math.max(0, at - 11), at + 1).reduce((sum, value) => sum + value, 0)
-    const used = last(uses)
-    return used === 0 ? null : last(hits) / used
+    const whole = last(wholes)
+    return whole === 0 ? null : last(parts) / whole
   })
 }
 
@@ -144,6 +174,14 @@ export function curvesOf(day, status) {
       series: [{ values: day.waiting, colour: '--waits', isFilled: true }],
       range: fromZero(2),
       say: ([jobs]) => `${jobs.toFixed(1)} jobs`,
+    },
+    stalls: {
+      times: timesOf(day.stalls.gpuMs),
+      series: [
+        { values: hourlyRatio(day.stalls.waitedGpuMs, day.stalls.gpuMs), colour: '--waits', isFilled: true },
+      ],
+      range: (_, high) => [0, Math.min(1.05, Math.max(0.1, (high ?? 0) * 1.15))],
+      say: ([value]) => (value == null ? 'no training' : percent(value)),
     },
     uses: {
       times: timesOf(uses),

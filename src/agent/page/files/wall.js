@@ -6,7 +6,7 @@ import { h, name, sentence, visible } from './elements.js'
 import { meter } from './figures.js'
 import { bytes, clock, count, counted, date, percent, shortSpan, zone } from './format.js'
 import { findTroubled, heatPlace, paintHeat } from './heat.js'
-import { curvesOf, drawTiles } from './tiles.js'
+import { curvesOf, drawTiles, WALL_TILES } from './tiles.js'
 import { sign } from './troubles.js'
 
 /** What fits. */
@@ -36,7 +36,7 @@ export function drawWall({ data, status, now }) {
         h('span', null, `${counted(status.nodes, 'node')}, from `, name(status.node)),
       ),
     ),
-    h('div', { class: 'tiles' }, drawTiles(data.day, status)),
+    h('div', { class: 'tiles' }, drawTiles(data.day, status, WALL_TILES)),
     h('div', { class: 'low' }, drawMap(data.day), drawStagings(data.transfers)),
   ]
 }
