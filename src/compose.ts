@@ -112,6 +112,7 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
       const cache = await openOwnCache()
       return (await import('./cache/api/node-api.js')).createOwnApi(record ? { ...cache, record } : cache)
     },
+    askPasses: async (copyIds) => (await knock())?.askPasses(copyIds),
     openSource,
     locateRecord,
     openDatabase: openNamedDatabase,

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { QuickFile } from '../platform/quick-file.js'
+import { openToSend } from '../platform/send-rule.js'
 import { exampleCopy } from '../testing/example-copies.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { waitFor } from '../testing/world.js'
 import { markAdopted, placeOf } from './adopted-folder.js'
 import { copyDirectory, filesDirectory } from './cache-layout.js'
-import { openCopyFile, openCopyFileHere } from './open-copy-file.js'
+import { openCopyFile, openCopyFileHere, sampleRuleOf } from './open-copy-file.js'
 
 async function makeCopy(context: TestContext) {
   const folder = await temporaryDirectory(context)
@@ -93,3 +94,24 @@ test('a pipe in the place of a file is waited for by nobody', async (context) =>
 })
 
 type Made = Awaited<ReturnType<typeof makeCopy>>
+
+test('of a copy’s samples, nothing is sent that belongs to another copy', async (context) => {
+  const { root, copy, files, outside, path } = await makeCopy(context)
+  const linked = `${root}-linked`
+  symlinkSync(root, linked)
+  const opens = (where: string, wanted: string) => {
+    const rule = sampleRuleOf(where, { ...copy, path: filesDirectory(copyDirectory(where, copy)) })
+    const descriptor = openToSend(wanted, rule)
+    if (descriptor !== undefined) closeSync(descriptor)
+    return descriptor !== undefined
+  }
+  assert.deepEqual([opens(root, path), opens(linked, path)], [true, true])
+  const other = join(root, 'record.db')
+  writeFileSync(other, 'secret')
+  assert.deepEqual([opens(root, other), opens(root, `${files}/../../../../record.db`)], [false, false])
+  renameSync(files, `${files}-moved`)
+  symlinkSync(outside, files)
+  assert.equal(opens(root, path), false)
+  const adopted = { ...copy, origin: 'local' as const, path: outside }
+  assert.deepEqual(sampleRuleOf(root, adopted), { below: [], publicBelow: outside })
+})

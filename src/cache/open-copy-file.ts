@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
@@ -47,6 +48,14 @@ export function openCopyFileHere(root: string, copy: CopyPlace, path: string): Q
   } finally {
     if (!isOurs) file.closeHere()
   }
+}
+
+/** The rule for samples of this copy, whose paths a client names: nothing of other copies. */
+export function sampleRuleOf(root: string, copy: CopyPlace): SendRule {
+  const { below, publicBelow } = sendRuleOf(root, copy)
+  const [cacheRoot, adopted] = below
+  if (publicBelow !== undefined) return { below: [], publicBelow }
+  return { below: [adopted ?? join(cacheRoot!, relative(root, copy.path))] }
 }
 
 /** The rule for which files may be sent as files of this copy. */

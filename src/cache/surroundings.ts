@@ -22,6 +22,16 @@ export interface RecordOptions {
   readonly patienceMs?: number
 }
 
+/** Passes for copies, of any node, as the service gives them at its door. */
+export interface GivenPasses {
+  /** In the order of the copies that were asked for; null: there is no such copy any more. */
+  readonly passes: readonly (string | null)[]
+  /** How long they are good, in ms. */
+  readonly lastsMs: number
+  /** Certificates that must have signed those of agents; absent: the system's. */
+  readonly ca?: string | undefined
+}
+
 /** The program around the cache: `dsc` itself, or one that imports it. Everything is opened only on demand. */
 export interface Surroundings {
   readonly report: Narrator
@@ -41,6 +51,11 @@ export interface Surroundings {
   readonly openCache: () => Promise<Cache>
   /** Opens the deeds of this node: done by the cache in this process, or by the node's service. */
   readonly openApi: (record?: RecordStore) => Promise<NodeApi>
+  /**
+   * Asks the node's service for passes, which agents of other nodes believe. Rejects with NOT_PERMITTED if this user may
+   * not read a copy. Undefined: there is no service to ask, so the configuration says what agents believe.
+   */
+  readonly askPasses: (copyIds: readonly string[]) => Promise<GivenPasses | undefined>
   /** Opens the source of a dataset; the caller closes it. */
   readonly openSource: (dataset: Dataset) => Promise<Source>
 }

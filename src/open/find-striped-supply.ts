@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import type { CopyAccess } from '../agent/calls/copy-access.js'
 import type { StripeHolder } from '../agent/stripes/open-stripes.js'
 import { findLayouts, formatLayout, type StripedLayout } from '../cache/status/find-layouts.js'
 import type { Surroundings } from '../cache/surroundings.js'
@@ -49,12 +50,11 @@ export async function findStripedSupply(
   return openOrClose(async (closers) => {
     const release = await leaseAll(context, record, [...holders, ...replicas])
     closers.add(release)
-    const [{ openStripes }, { stripeSupply }, { readAgentAccess }] = await Promise.all([
+    const [{ openStripes }, { stripeSupply }] = await Promise.all([
       import('../agent/stripes/open-stripes.js'),
       import('../feed/sources/stripe-supply.js'),
-      import('../agent/calls/agent-access.js'),
     ])
-    const access = await readAgentAccess(await context.config())
+    const access = await openAccess(context, [...holders, ...replicas])
     const stripes = await openStripes({
       dataset: dataset.name,
       version: layout.version,
@@ -72,7 +72,7 @@ export async function findStripedSupply(
     const reader = await openSourceReader(context, dataset.name, split)
     closers.add(() => reader.close())
     return {
-      supply: stripeSupply({ ...stripes, reader, token: access.token, onNodeLost: context.report.note }),
+      supply: stripeSupply({ ...stripes, reader, onNodeLost: context.report.note }),
       release,
     }
   })
@@ -102,7 +102,8 @@ async function findHolders({ record, layout, copies }: Found): Promise<{
 async function findStripes(context: Surroundings, target: string): Promise<Found | undefined> {
   if (/^[./]/.test(target) || statSync(target, { throwIfNoEntry: false })?.isDirectory()) return undefined
   const config = await context.config()
-  if (config.record.kind !== 'postgres') return undefined
+  // Behind a door there may be either kind of record.
+  if (config.record.kind !== 'postgres' && config.door === undefined) return undefined
   const { resolveDataset } = await import('../cache/names/resolve-dataset.js')
   const dataset = await resolveDataset(context, target)
   const record = await context.openRecord()
@@ -114,6 +115,22 @@ async function findStripes(context: Surroundings, target: string): Promise<Found
   const layouts = findLayouts(copies).filter(({ stripes }) => stripes.some(({ state }) => state === 'ready'))
   const layout = layouts.find(({ isComplete }) => isComplete) ?? layouts[0]
   return isHere || !layout ? undefined : { record, dataset, layout, copies }
+}
+
+/** The agents' token where this user has it, else passes from the node's service. */
+async function openAccess(
+  context: Surroundings,
+  holders: readonly (StripeHolder | undefined)[],
+): Promise<CopyAccess> {
+  const copyIds = holders.flatMap((holder) => (holder ? [holder.copyId] : []))
+  const [{ openPasses }, { readAgentAccess }] = await Promise.all([
+    import('../agent/calls/copy-access.js'),
+    import('../agent/calls/agent-access.js'),
+  ])
+  const config = await context.config()
+  if (config.door !== undefined) return openPasses(copyIds, async () => (await context.askPasses(copyIds))!)
+  const { ca, token } = await readAgentAccess(config)
+  return { ca, tokenFor: async () => token }
 }
 
 /** Protects the copies from eviction while this process feeds from them. */

@@ -18,6 +18,9 @@ export const ADA = 64_001
 export const EVE = 64_003
 const OWNER = 64_010
 
+/** What the service shows to agents of other nodes. */
+export const SHOWN = { token: 'a token that all agents share', ca: 'an authority' } as const
+
 /** A service over an example cache. The test says who knocks; the kernel's own word is tested by the end. */
 export async function openService(context: TestContext, changes: Partial<Cache> = {}) {
   const example = await openExampleCache(context, changes)
@@ -35,6 +38,7 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
       rules: { ownerUid: OWNER, admins: [] },
       undeclared: new UndeclaredBytes(9 * 1024 * 1024),
       guarded: new GuardedDatasets(example.cache),
+      access: SHOWN,
       onPrivate: () => {},
       isForJobs,
       version: '1.2.3',

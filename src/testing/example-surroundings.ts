@@ -51,6 +51,7 @@ export function exampleSurroundings(
     openRecord: async () => cache.record,
     openCache: async () => cache,
     openApi: async () => createOwnApi(cache),
+    askPasses: async () => undefined,
     openSource: cache.openSource,
   }
 }

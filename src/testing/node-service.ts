@@ -15,6 +15,8 @@ export interface NodeService {
   readonly world: World
   /** The socket. */
   readonly door: string
+  /** The configuration of the service. */
+  readonly config: string
   /** Runs dsc as a user without any configuration. */
   as(owner: Owner, ...words: readonly string[]): Promise<Finished>
   startAs(owner: Owner, ...words: readonly string[]): Running
@@ -33,6 +35,9 @@ export async function startNodeService(
     readonly datasets?: object
     /** Of `flowers`. Default: everybody. */
     readonly readers?: readonly string[]
+    /** Default: a file in the cache's root. */
+    readonly record?: string
+    readonly node?: string
   } = {},
 ): Promise<NodeService> {
   const world = await makeWorld(context, {})
@@ -46,7 +51,8 @@ export async function startNodeService(
   }
   const door = join(folderOfDoor, 'dsc.sock')
   await world.configure({
-    record: `sqlite://${join(world.root, 'record.db')}`,
+    record: settings.record ?? `sqlite://${join(world.root, 'record.db')}`,
+    ...(settings.node && { node: settings.node }),
     agent: { listen: '127.0.0.1:0', door, ...settings.agent },
     datasets: {
       flowers: {
@@ -80,6 +86,7 @@ export async function startNodeService(
   return {
     world,
     door,
+    config,
     startAs,
     startShellAs: (owner, script, environment) =>
       run(owner, ['sh', '-c', `dsc() { ${DSC_IN_SHELL} "$@"; }; ${script}`], environment),

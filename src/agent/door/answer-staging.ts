@@ -171,7 +171,7 @@ async function requireReaderOf(call: DoorCall, selection: EvictionSelection): Pr
 }
 
 /** The lease that is asked for, with the holder and the parties that the service sees. */
-function placeLease(call: DoorCall): LeaseRequest {
+export function placeLease(call: DoorCall): LeaseRequest {
   const nowMs = call.service.cache.nowMs()
   const asked = parseLeaseRequest(call.input.lease, nowMs)
   const placed = locateHolder(asked, { peer: call.peer, userId: call.asker.uid, nowMs })

@@ -3,6 +3,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { Peer } from '../../platform/peer-credentials.js'
 import { type Asker, type Deed, judgeDeed, type RightRules } from '../../policy/rights.js'
 import type { HandedAccess } from '../../sources/own-access.js'
+import type { AgentAccess } from '../calls/agent-client.js'
 import type { LineWork } from '../server/answer-in-lines.js'
 import type { GuardedDatasets } from './guarded-datasets.js'
 import type { HandedAccesses } from './handed-access.js'
@@ -18,6 +19,8 @@ export interface DoorService {
   readonly handed: HandedAccesses
   /** Called before anything is staged that is for one user alone. */
   readonly onPrivate: () => void
+  /** Credentials of the service for agents of other nodes; absent: there are none. */
+  readonly access?: AgentAccess | undefined
   /** The version of dsc. */
   readonly version: string
 }

@@ -16,7 +16,6 @@ const INSIDE = [
   'forgetNode',
   'listPlaces',
   'leaseReady',
-  'leaseCopy',
   'joinOrReserve',
   'admit',
   'chargeCopy',
@@ -84,6 +83,8 @@ export function openDoorRecord(client: DoorClient, serviceNowMs: number): Record
             },
           )
         : refuse('addEvent')(),
+    leaseCopy: async ({ copyId, lease }) =>
+      (await client.ask<{ readonly leaseId: string } | null>('leaseCopy', { copyId, lease }))?.leaseId,
     releaseUses: (filter, _nowMs, by) => client.ask('releaseUses', { ...filter, isDeed: by !== undefined }),
     renewLease: (leaseId, expiresAtMs) => client.ask('renewLease', { leaseId, expiresAtMs }),
     handOverLease: (leaseId, holder) =>

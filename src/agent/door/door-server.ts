@@ -9,6 +9,7 @@ import { readJson } from '../calls/prepare-route.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { createLimitedServer, refuse, sendFailure, stopServer } from '../server/agent-server.js'
 import { answerInLines } from '../server/answer-in-lines.js'
+import { COPY_OPERATIONS } from './answer-copies.js'
 import { RECORD_OPERATIONS } from './answer-record.js'
 import { STAGING_OPERATIONS } from './answer-staging.js'
 import type { DoorResult, DoorService, Operation } from './door-call.js'
@@ -30,13 +31,14 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   ...RECORD_OPERATIONS,
   ...STAGING_OPERATIONS,
+  ...COPY_OPERATIONS,
 }
 const PATH = new RegExp(`^/door/${DOOR_VERSION}/([a-zA-Z]{1,32})$`)
 /** Operations that take as long as a download. */
 const LONG: ReadonlySet<string> = new Set(['prepare', 'planPrepare'])
 
 /** Operations that take a lease. */
-const LEASES: ReadonlySet<string> = new Set(['prepare', 'takeReady'])
+const LEASES: ReadonlySet<string> = new Set(['prepare', 'takeReady', 'leaseCopy'])
 /** Operations that write to the record, of every user. */
 const CHANGES: ReadonlySet<string> = new Set([...LEASES, 'releaseUses', 'renewLease', 'handOverLease'])
 
@@ -161,7 +163,7 @@ function asUsage(error: unknown): unknown {
 }
 
 function countLease(answered: DoorResult, count: (leaseId: string) => void): void {
-  const leased = 'result' in answered ? (answered.result as Leased | null) : null
+  const leased = 'result' in answered ? (answered.result as Pick<Leased, 'leaseId'> | null) : null
   if (leased) count(leased.leaseId)
 }
 

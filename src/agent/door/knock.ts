@@ -1,4 +1,5 @@
 import type { NodeApi } from '../../cache/api/node-api.js'
+import type { GivenPasses } from '../../cache/surroundings.js'
 import type { Config } from '../../config/config.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { createDoorApi, type FindOwnAccess } from './door-api.js'
@@ -9,6 +10,7 @@ import { openDoorRecord } from './door-record.js'
 export interface KnownService {
   readonly openRecord: () => RecordStore
   readonly createApi: (limits: { readonly bandwidthBytesPerSecond?: number | undefined }) => NodeApi
+  readonly askPasses: (copyIds: readonly string[]) => Promise<GivenPasses>
   /** The configuration as the service has it, where it decides. */
   readonly seeConfig: (own: Config) => Config
 }
@@ -27,6 +29,7 @@ export async function knock(
   return {
     openRecord: () => openDoorRecord(client, nowMs),
     createApi: (limits) => createDoorApi(client, { ...limits, uid, findOwnAccess: tell.findOwnAccess }),
+    askPasses: (copyIds) => client.ask('passCopies', { copyIds }),
     seeConfig: (own) => ({ ...own, node, cache: { root, policy }, datasets, uidAtDoor: uid }),
   }
 }

@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import { DscError } from '../../failure/dsc-error.js'
+import type { JudgePass } from '../../feed/storage/served-connection.js'
 import { StorageServer } from '../../feed/storage/storage-server.js'
 import type { FormatName, ToldDialect } from '../../model/sample-formats.js'
 import { BackgroundThread } from '../../platform/background-thread.js'
@@ -11,6 +13,8 @@ const IDLE_MS = 600_000
 const SWEEP_MS = 60_000
 /** Maximum number of lists made at once: each takes its own thread, and clients choose how many they ask for. */
 const MAX_INDEXING = 4
+/** Servers, each with a table in memory and a thread, that one holder of passes may have at once. */
+const MAX_SERVED_BY_ONE = 16
 
 /** Which files of a copy are samples. */
 export interface SampleFilter {
@@ -25,6 +29,7 @@ export interface SampleFilter {
 
 /** A folder of a copy, and which of its files may be sent. */
 interface ServedFolder {
+  readonly copyId: string
   readonly path: string
   readonly split: string | undefined
   readonly rule: SendRule
@@ -37,8 +42,11 @@ export interface SampleServers {
    * result is kept on disk.
    */
   index(path: string, filter: SampleFilter): 'indexing' | Promise<Uint8Array | null>
-  /** Serves the folder's part of the samples in `table`, which a client sent. Resolves with the port. */
-  serve(folder: ServedFolder, table: Uint8Array): Promise<number>
+  /**
+   * Serves the folder's part of the samples in the table that a client sends. Resolves with the port. `by`: the holder
+   * of a pass, who gets a server of their own. Rejects with TOO_MANY_REQUESTS when they have too many.
+   */
+  serve(folder: ServedFolder, readTable: () => Promise<Uint8Array>, by?: string): Promise<number>
   close(): Promise<void>
 }
 
@@ -50,6 +58,7 @@ interface Index {
 
 interface Serving {
   readonly server: Promise<StorageServer>
+  readonly by: string | undefined
   usedAtMs: number
 }
 
@@ -57,14 +66,17 @@ interface Serving {
 export function openSampleServers(options: {
   readonly host: string
   readonly token: string | undefined
+  /** Judges passes for the samples of a copy; absent: none is good. */
+  readonly judgePass?: ((copyId: string) => JudgePass) | undefined
   /** The agent's certificate and key (PEM); undefined: samples are not encrypted either. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   /** Where tables of samples are kept; undefined: nowhere. */
   readonly cacheFolder: string | undefined
 }): SampleServers {
-  const { host, token, tls, cacheFolder } = options
+  const { host, token, judgePass, tls, cacheFolder } = options
   const indexes = new Map<string, Index>()
   const servings = new Map<string, Serving>()
+  const reading = new Map<string, number>()
   const sweep = async () => {
     for (const [key, { doneAtMs }] of indexes)
       if (doneAtMs !== undefined && performance.now() - doneAtMs > IDLE_MS) indexes.delete(key) // nobody fetched it
@@ -93,14 +105,20 @@ export function openSampleServers(options: {
       indexes.delete(key)
       return index.found
     },
-    async serve({ path, split, rule }, bytes) {
+    async serve({ copyId, path, split, rule }, readTable, by) {
+      const free = by === undefined ? () => {} : await takePlace(by, { servings, reading })
+      const bytes = await readTable().finally(free)
       const table = openSampleTable(bytes)
       const root = join(path, split ?? '')
-      const key = JSON.stringify([root, table.fingerprint])
+      const key = JSON.stringify([root, table.fingerprint, by])
       let serving = servings.get(key)
       if (serving === undefined) {
         serving = {
-          server: StorageServer.open({ folder: { root, table }, rule, host, port: 0, token, tls }),
+          server: StorageServer.open({
+            ...{ folder: { root, table }, rule, host, port: 0, token, tls },
+            judgePass: judgePass?.(copyId),
+          }),
+          by,
           usedAtMs: 0,
         }
         servings.set(key, serving)
@@ -114,6 +132,37 @@ export function openSampleServers(options: {
       for (const { thread } of indexes.values()) await thread.stop()
       for (const { server } of servings.values()) await (await server.catch(() => undefined))?.close()
     },
+  }
+}
+
+/**
+ * Takes a place for one more table of a pass's holder, who may send any. Their servers without connections make room.
+ * Call the result once the table is read: then its server counts.
+ */
+async function takePlace(
+  by: string,
+  { servings, reading }: { readonly servings: Map<string, Serving>; readonly reading: Map<string, number> },
+): Promise<() => void> {
+  const own = [...servings].filter(([, serving]) => serving.by === by)
+  let taken = own.length + (reading.get(by) ?? 0)
+  for (const [key, { server }] of own) {
+    if (taken < MAX_SERVED_BY_ONE) break
+    const opened = await server.catch(() => undefined)
+    if (opened && opened.connectionCount > 0) continue
+    if (servings.delete(key)) taken -= 1
+    await opened?.close()
+  }
+  if (taken >= MAX_SERVED_BY_ONE)
+    throw new DscError(
+      'TOO_MANY_REQUESTS',
+      `the agent serves samples for each user of another node ${MAX_SERVED_BY_ONE} times at once`,
+      { hint: 'close feeds that are done' },
+    )
+  reading.set(by, (reading.get(by) ?? 0) + 1)
+  return () => {
+    const left = reading.get(by)! - 1
+    if (left > 0) reading.set(by, left)
+    else reading.delete(by)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Cache } from '../../cache/cache.js'
 import { filesDirectory } from '../../cache/cache-layout.js'
 import { publishedDirectoryOf } from '../../cache/eviction/finish-evictions.js'
-import { sendRuleOf } from '../../cache/open-copy-file.js'
+import { sampleRuleOf } from '../../cache/open-copy-file.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { readBody } from '../../frames/body.js'
 import { Manifest } from '../../manifest/manifest.js'
@@ -62,12 +62,13 @@ export async function answerSampleTable(
  */
 export async function answerServeSamples(
   { cache, samples }: Serving,
-  { parameters, query, request, response }: RouteCall,
+  { parameters, query, request, response, pass }: RouteCall,
 ): Promise<void> {
   const copy = await findReady(cache, parameters[0]!)
-  const table = await readBody(request, MAX_TABLE_BYTES)
-  const served = { path: copy.path, split: readSplit(query), rule: sendRuleOf(cache.root, copy) }
-  const port = await samples.serve(served, table)
+  const { copyId, path } = copy
+  const served = { copyId, path, split: readSplit(query), rule: sampleRuleOf(cache.root, copy) }
+  const readTable = () => readBody(request, MAX_TABLE_BYTES)
+  const port = await samples.serve(served, readTable, pass?.by)
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ port }))
 }
 

@@ -14,6 +14,7 @@ import type { HostPort } from '../../model/host-port.js'
 import { NODE_HEADER } from '../../sources/peer-wire.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { judgeToken, type Permission, type Token } from './authorize.js'
+import type { CopyPass } from './copy-pass.js'
 import { findLocalUser } from './local-users.js'
 import { isOwnRequest } from './own-name.js'
 
@@ -23,6 +24,8 @@ export interface RouteCall {
   readonly response: ServerResponse
   readonly parameters: readonly string[]
   readonly query: URLSearchParams
+  /** The pass by which it may be asked; absent: the client may do more than a pass allows. */
+  readonly pass?: CopyPass | undefined
 }
 
 /** A kind of request that the agent answers. */
@@ -38,6 +41,8 @@ export interface Route {
   readonly isPage?: true
   /** As the page for users of this machine, where a service has no tokens; a link does not open it. */
   readonly isForUsers?: true
+  /** Also answered to clients with a pass for the copy that is its first parameter. */
+  readonly isForPass?: true
   readonly answer: (call: RouteCall) => Promise<void>
 }
 
@@ -65,6 +70,8 @@ interface ServerOptions {
   readonly node: string
   /** Undefined: every client that reaches it may do everything, or what `users` says. */
   readonly tokens: readonly Token[] | undefined
+  /** Judges an `Authorization` header as a pass for a copy; absent: none is good. */
+  readonly findPass?: (header: string | undefined, copyId: string) => CopyPass | undefined
   /** Of a service without tokens: users of this machine who may do everything, and what the others may. */
   readonly users?:
     | { readonly all: ReadonlySet<number>; readonly others: () => 'page' | 'metrics' | 'nothing' }
@@ -133,7 +140,7 @@ export function createLimitedServer(tls: ServerOptions['tls'], listener: Request
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { routes, tokens, users, metrics, reachedAs }: ServerOptions,
+  { routes, tokens, users, findPass, metrics, reachedAs }: ServerOptions,
 ): Promise<void> {
   const [path = '', query = ''] = (request.url ?? '').split('?', 2)
   let name = 'none'
@@ -142,7 +149,8 @@ async function answer(
     const isOpen = found?.route.isOpen === true
     const isForUsers = tokens === undefined && found?.route.isForUsers === true
     const isPage = found?.route.isPage ?? isForUsers
-    const may = isOpen ? 'all' : await judgeRequest(request, { tokens, users })
+    const pass = found?.route.isForPass && findPass?.(request.headers.authorization, found.parameters[0]!)
+    const may = isOpen || pass ? 'all' : await judgeRequest(request, { tokens, users })
     const isReading = request.method === 'GET' || request.method === 'HEAD'
     if (may === 'nothing' && tokens !== undefined) refuse(response, 401, 'the token is missing or wrong')
     else if (tokens === undefined && !isOpen && !isOwnRequest(request.headers, reachedAs))
@@ -155,7 +163,7 @@ async function answer(
     else {
       name = found.route.name
       const { parameters } = found
-      await found.route.answer({ request, response, parameters, query: new URLSearchParams(query) })
+      await found.route.answer({ request, response, parameters, query: new URLSearchParams(query), pass })
     }
   } catch (error) {
     sendFailure(response, error)

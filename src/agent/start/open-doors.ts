@@ -28,9 +28,9 @@ export async function openDoors(
   const { cache, note, version, door } = options
   if (door === undefined) return
   try {
-    const { path, rules } = door
+    const { path, rules, access } = door
     const service = {
-      ...{ ...work, cache, note, version, rules, readPeer: requireReadPeer() },
+      ...{ ...work, cache, note, version, rules, access, readPeer: requireReadPeer() },
       guarded: new GuardedDatasets(cache),
       undeclared: new UndeclaredBytes(door.undeclaredBytesPerUser),
       onPrivate: () => work.privates.note(),

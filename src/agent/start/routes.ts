@@ -129,6 +129,7 @@ function sampleRoutes(served: Served): readonly Route[] {
       name: 'sample-table',
       methods: ['GET'],
       path: /^\/v1\/copies\/([0-9a-zA-Z-]{1,64})\/samples$/,
+      isForPass: true,
       answer: (call) => answerSampleTable(served, call),
     },
     {
@@ -141,6 +142,7 @@ function sampleRoutes(served: Served): readonly Route[] {
       name: 'serve-samples',
       methods: ['POST'],
       path: /^\/v1\/copies\/([0-9a-zA-Z-]{1,64})\/samples\/serve$/,
+      isForPass: true,
       answer: (call) => answerServeSamples(served, call),
     },
   ]

@@ -7,6 +7,7 @@ import type { HostPort } from '../../model/host-port.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { HeldFolder } from '../../platform/held-folder.js'
 import type { RightRules } from '../../policy/rights.js'
+import type { AgentAccess } from '../calls/agent-client.js'
 import { ArrivingObjects } from '../copies/arriving-objects.js'
 import { openLocalCopies } from '../copies/local-copies.js'
 import type { Csi, CsiSettings } from '../csi/open-csi.js'
@@ -20,6 +21,7 @@ import { type AgentServer, startAgentServer } from '../server/agent-server.js'
 import { agentUrl } from '../server/agent-url.js'
 import { type AgentTokens, requireProtection } from '../server/authorize.js'
 import { describeExpiry, readExpiryMs } from '../server/certificate-expiry.js'
+import { judgePass, openPass } from '../server/copy-pass.js'
 import { PodSightings } from '../watch/pod-sightings.js'
 import { PrivateCopies } from '../watch/private-copies.js'
 import { type NodeWatch, watchNode } from '../watch/watch-node.js'
@@ -48,6 +50,8 @@ export type GatewaySettings = Pick<
 export interface DoorSettings {
   readonly path: string
   readonly rules: RightRules
+  /** Credentials for agents of other nodes. */
+  readonly access: AgentAccess
   readonly undeclaredBytesPerUser: number
   /** How long events are kept, in ms. */
   readonly historyMs: number
@@ -138,12 +142,20 @@ async function openServer(
   closers.add(() => arriving.close())
   const held = holdTables(cache.root, note)
   if (held) closers.add(() => held.close())
-  const samples = openSampleServers({ host: listen.host, token: tokens?.own, tls, cacheFolder: held?.path })
+  const passFor = (copyId: string) => ({ copyId, tokens: tokens?.accepted ?? [], nowMs: cache.nowMs() })
+  const samples = openSampleServers({
+    ...{ host: listen.host, token: tokens?.own, tls, cacheFolder: held?.path },
+    judgePass: (copyId) => (name) => {
+      const shown = openPass(name, passFor(copyId))
+      return shown && { secrets: shown.signatures, leftMs: shown.pass.expiresAtMs - cache.nowMs() }
+    },
+  })
   closers.add(() => samples.close())
   const agentMetrics = new AgentMetrics(cache, metrics, () => server.connections())
   const server = await startAgentServer({
     listen,
     tokens: tokens?.accepted,
+    findPass: (header, copyId) => judgePass(header, passFor(copyId)),
     users: findUsers(options, answering.privates),
     tls,
     metrics,

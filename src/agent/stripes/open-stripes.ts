@@ -12,7 +12,7 @@ import { askOnce, type Question } from '../../http/ask-once.js'
 import { LOOK_MS } from '../../platform/poll.js'
 import { type MergedTable, mergeTables } from '../../samples/merge-tables.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
-import type { AgentAccess } from '../calls/agent-client.js'
+import type { CopyAccess } from '../calls/copy-access.js'
 import { formatSampleQuery } from '../samples/kept-samples.js'
 import type { SampleFilter } from '../samples/sample-servers.js'
 
@@ -39,7 +39,7 @@ interface OpenStripesOptions {
   /** Copies of the whole version. */
   readonly replicas: readonly StripeHolder[]
   readonly filter: SampleFilter
-  readonly access: AgentAccess
+  readonly access: CopyAccess
   /** Where the stripes' tables are kept, for the day when a stripe is lost. */
   readonly cacheFolder: string
   readonly onProgress: (listed: number) => void
@@ -68,7 +68,7 @@ export async function openStripes(options: OpenStripesOptions): Promise<OpenedSt
   const place = async (holder: StripeHolder | undefined): Promise<StorageNodePlace> => {
     if (!holder) return { address: undefined }
     const find = () => serveStripe(options, holder, merged.table)
-    return { address: await find(), find }
+    return { address: await find(), find, findToken: () => access.tokenFor(holder.copyId) }
   }
   const nodes = await Promise.all(holders.map(place))
   const replicas = await Promise.all(options.replicas.map(place))
@@ -103,9 +103,7 @@ async function findTable(
   if (holder) {
     try {
       const bytes = await fetchTable(options, holder)
-      await mkdir(dirname(kept), { recursive: true })
-      await writeFile(`${kept}.${process.pid}`, bytes)
-      await rename(`${kept}.${process.pid}`, kept)
+      await keep(kept, bytes).catch(() => {}) // a user without a home folder reads them all the same
       return bytes.length === 0 ? undefined : openSampleTable(bytes)
     } catch (error) {
       if (options.signal.aborted) throw error
@@ -123,12 +121,18 @@ async function findTable(
   return bytes.length === 0 ? undefined : openSampleTable(bytes)
 }
 
+async function keep(path: string, bytes: Uint8Array): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(`${path}.${process.pid}`, bytes)
+  await rename(`${path}.${process.pid}`, path)
+}
+
 /** Empty: the stripe has no samples. */
-async function fetchTable(options: OpenStripesOptions, { url, copyId }: StripeHolder): Promise<Uint8Array> {
+async function fetchTable(options: OpenStripesOptions, holder: StripeHolder): Promise<Uint8Array> {
   const { filter, signal } = options
-  const path = `${url}/v1/copies/${copyId}/samples?${formatSampleQuery(filter)}`
+  const { url } = holder
   for (;;) {
-    const answer = await ask(options, path)
+    const answer = await ask(options, holder, { path: `samples?${formatSampleQuery(filter)}` })
     const { statusCode } = answer
     const bytes = await buffer(answer)
     if (statusCode === 200 || statusCode === 204) return bytes
@@ -141,28 +145,30 @@ async function fetchTable(options: OpenStripesOptions, { url, copyId }: StripeHo
 /** Undefined if the agent does not serve them: its samples then come from elsewhere. */
 async function serveStripe(
   options: OpenStripesOptions,
-  { url, copyId }: StripeHolder,
+  holder: StripeHolder,
   table: SampleTable,
 ): Promise<StorageAddress | undefined> {
   const { filter, signal } = options
   const query = new URLSearchParams(filter.split === undefined ? {} : { split: filter.split })
   try {
-    const path = `${url}/v1/copies/${copyId}/samples/serve?${query}`
-    const answer = await ask(options, path, { method: 'POST', body: [table.bytes] })
+    const what = { path: `samples/serve?${query}`, method: 'POST', body: [table.bytes] } as const
+    const answer = await ask(options, holder, what)
     const told = await text(answer)
     if (answer.statusCode !== 200) return undefined
     const { port } = JSON.parse(told) as { port: number }
-    return { host: new URL(url).hostname.replace(/^\[|\]$/g, ''), port }
+    return { host: new URL(holder.url).hostname.replace(/^\[|\]$/g, ''), port }
   } catch (error) {
     if (signal.aborted) throw error
     return undefined
   }
 }
 
-function ask(
+async function ask(
   { access, signal }: OpenStripesOptions,
-  url: string,
-  what: Pick<Question, 'method' | 'body'> = {},
+  { url, copyId }: StripeHolder,
+  { path, ...what }: Pick<Question, 'method' | 'body'> & { readonly path: string },
 ): Promise<IncomingMessage> {
-  return askOnce(url, { ...access, ...what, signal, connectTimeoutMs: 5000, silenceMs: TIMEOUT_MS })
+  const shown = { ca: access.ca, token: await access.tokenFor(copyId) }
+  const limits = { signal, connectTimeoutMs: 5000, silenceMs: TIMEOUT_MS }
+  return askOnce(`${url}/v1/copies/${copyId}/${path}`, { ...shown, ...what, ...limits })
 }

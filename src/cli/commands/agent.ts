@@ -62,7 +62,7 @@ export function agentCommand(context: CliContext): Command {
         tls: tls && { cert: await readCertificate(tls.certFile), key: await readPem(tls.keyFile) },
         gateway: readGateway(config, options.gateway),
         csi,
-        door: config.agent.door === undefined ? undefined : readDoor(config, config.agent.door),
+        door: config.agent.door === undefined ? undefined : await readDoor(config, config.agent.door),
         isPageEverywhere: config.agent.isPageEverywhere,
         note: (sentence) => context.report.note(sentence),
       }).catch((error: unknown) => {
@@ -95,11 +95,13 @@ export function agentCommand(context: CliContext): Command {
     })
 }
 
-function readDoor(config: Config, path: string): DoorSettings {
+async function readDoor(config: Config, path: string): Promise<DoorSettings> {
   const { agent, historyMs, origins } = config
   const isRequired = origins['agent.door']?.kind !== 'default'
   const { undeclaredBytesPerUser } = agent
-  return { path, rules: rulesOf(config), undeclaredBytesPerUser, historyMs, isRequired }
+  const { readAgentAccess } = await import('../../agent/calls/agent-access.js')
+  const access = await readAgentAccess(config)
+  return { path, rules: rulesOf(config), access, undeclaredBytesPerUser, historyMs, isRequired }
 }
 
 function rulesOf({ agent: { admins } }: Config): RightRules {

@@ -30,7 +30,6 @@ async function openStriped({ folder, nodes, onNodeLost }: Lossy): Promise<Sample
       read: async (file, offset, length) => readFileSync(join(root, file)).subarray(offset, offset + length),
       close: async () => {},
     },
-    token: undefined,
     tls: undefined,
     onNodeLost,
   })

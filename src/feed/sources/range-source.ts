@@ -51,9 +51,10 @@ export class RangeSource implements SampleSource {
     return this.#options.reader.name
   }
 
-  async read({ samples, offsets }: ReadRequest, onSample: OnSample): Promise<void> {
+  async read({ samples, offsets, signal }: ReadRequest, onSample: OnSample): Promise<void> {
     const { table } = this
     const take = (index: number, bytes: Uint8Array): SampleStatus => {
+      if (signal?.aborted) return 'unreachable' // its place in the arena may be another sample's by now
       if (!isIntact(table, samples[index]!, bytes)) return 'corrupt'
       writeFully(this.#options.arenaFd, bytes, offsets[index]!)
       return 'ok'

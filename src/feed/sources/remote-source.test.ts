@@ -12,7 +12,11 @@ import { RemoteSource } from './remote-source.js'
 const BYTES = 1000
 
 /** Makes a node that may move, and a source on it that reads sample 3. */
-async function makeMovingNode(context: TestContext, isThere: boolean) {
+async function makeMovingNode(
+  context: TestContext,
+  isThere: boolean,
+  options: Partial<ConstructorParameters<typeof RemoteSource>[0]> = {},
+) {
   const directory = makeTestFolder(context)
   const folder = await makeSampleFolder(directory, 8, () => BYTES)
   const open = async () => {
@@ -36,6 +40,7 @@ async function makeMovingNode(context: TestContext, isThere: boolean) {
     nodes: [{ address: isThere ? first : undefined, find }],
     nowMs: () => performance.now(),
     breakerMs: 10,
+    ...options,
   })
   context.after(async () => {
     await source.close()
@@ -76,4 +81,30 @@ test('a node that listens nowhere at first is asked as soon as it does', async (
   assert.equal(await read(), 'unreachable')
   place.now = first
   await readUntilThere()
+})
+
+/** A source that never answers, and would write over what the arena has by then. */
+const hangs = { close: async () => {}, origin: 'store', read: () => new Promise<void>(() => {}) }
+
+for (const { what, fallback } of [
+  { what: 'nobody else has its samples', fallback: undefined },
+  { what: 'the store does not answer', fallback: hangs as never },
+])
+  test(`a node that is being restarted is waited for when ${what}`, async (context) => {
+    const patience = { fallback, patienceMs: 30_000 }
+    const { first, open, place, read, readUntilThere } = await makeMovingNode(context, true, patience)
+    assert.equal(await read(), 'ok')
+    await first.close()
+    const reading = read()
+    const asked = place.asked
+    while (place.asked < asked + 3) await sleep(5)
+    place.now = await open()
+    assert.equal(await reading, 'ok')
+    await readUntilThere()
+  })
+
+test('a node that does not come back is not waited for for ever', async (context) => {
+  const { first, read } = await makeMovingNode(context, true, { patienceMs: 300 })
+  await first.close()
+  assert.equal(await read(), 'unreachable')
 })

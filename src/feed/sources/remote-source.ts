@@ -11,6 +11,8 @@ interface RemoteSourceOptions extends StorageNodeOptions {
   readonly placement?: Uint16Array | undefined
   /** Source to read when no storage node can deliver a sample: the last step of the ladder. */
   readonly fallback: SampleSource | undefined
+  /** How long to wait for a node that is lost when nobody else has a sample, in ms. Default: not at all. */
+  readonly patienceMs?: number
   readonly nowMs: () => number
   /** Called when a node stops answering, once until it answers again. */
   readonly onNodeLost?: ((message: string) => void) | undefined
@@ -67,10 +69,10 @@ export class RemoteSource implements SampleSource {
   }
 
   read(request: ReadRequest, onSample: OnSample): Promise<void> {
-    const { fallback, nowMs } = this.#options
+    const { fallback, nowMs, patienceMs = 0 } = this.#options
     const holders = holdersOfSample(this, request.node).map((node) => this.#nodes[node]!)
     const onBroken = (node: StorageNode) => this.#lose(node)
-    const options = { holders, fallback, counters: this.#counters, nowMs, onBroken }
+    const options = { holders, fallback, counters: this.#counters, patienceMs, nowMs, onBroken }
     return new RequestLadder(request, onSample, options).climb()
   }
 

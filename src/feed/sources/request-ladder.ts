@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../../samples/sample-source.js'
 import { CONNECT_TIMEOUT_MS, type StorageNode } from './storage-node.js'
 
@@ -16,10 +17,15 @@ interface LadderOptions {
   readonly holders: readonly StorageNode[]
   readonly fallback: SampleSource | undefined
   readonly counters: LadderCounters
+  /** How long to wait for a broken node when nobody else has a sample, in ms. */
+  readonly patienceMs: number
   readonly nowMs: () => number
   /** Called when a node's breaker has opened. */
   readonly onBroken: (node: StorageNode) => void
 }
+
+/** How often to look whether a broken node is back, in ms. */
+const LOOK_MS = 100
 
 /** A node delivered only part of a request, or nothing. */
 class NodeFailure extends Error {
@@ -51,6 +57,11 @@ export class RequestLadder {
   #hasFirst = false
   /** The hedged request for the missed sample: resolves to its index if it was found nowhere. */
   #hedged: Promise<readonly number[]> | undefined
+  readonly #hedging = new AbortController()
+  /** The nodes that had failed when they were asked last. */
+  readonly #failed = new Set<StorageNode>()
+  #waitsSinceMs: number | undefined
+  #isWaiting = true
 
   constructor(request: ReadRequest, onSample: OnSample, options: LadderOptions) {
     this.#request = request
@@ -65,12 +76,17 @@ export class RequestLadder {
     let left = await this.#tryNode(planned!, all, { mayHedge: this.#request.isMiss })
     if (left.length > 0 && !this.#isAborted) {
       this.#options.counters.failovers++
-      left = await this.#askElsewhere(others, left)
+      const back = new AbortController()
+      const onBack = () => back.abort()
+      void this.#waitForNode().then(onBack, () => {})
+      left = await this.#askElsewhere(others, left, back.signal)
     }
-    const hedged = (await this.#hedged) ?? []
+    const hedged = (await this.#endHedge(planned!)) ?? []
     // Found nowhere else: its own node, which was only slow, may still deliver it.
     const lost = hedged.length > 0 ? await this.#tryNode(planned!, hedged, { mayHedge: false }) : hedged
-    for (const index of [...left, ...lost]) this.#onSample(index, this.#statuses.get(index) ?? 'unreachable')
+    const unread = await this.#askAgain([...left, ...lost])
+    this.#isWaiting = false
+    for (const index of unread) this.#onSample(index, this.#statuses.get(index) ?? 'unreachable')
   }
 
   get #isAborted(): boolean {
@@ -81,13 +97,51 @@ export class RequestLadder {
     return this.#options.holders.length > 1 || this.#options.fallback !== undefined
   }
 
-  async #askElsewhere(others: readonly StorageNode[], wanted: readonly number[]): Promise<readonly number[]> {
+  /** Where the ladder waits for nodes, a store that does not answer keeps no sample from its node, which does. */
+  async #endHedge({ latency }: StorageNode): Promise<readonly number[] | undefined> {
+    const hasPatience = this.#hedged !== undefined && this.#options.patienceMs > 0
+    const giveUp = hasPatience ? setTimeout(() => this.#hedging.abort(), latency.deadlineMs) : undefined
+    const hedged = await this.#hedged
+    clearTimeout(giveUp)
+    return hedged
+  }
+
+  /** `enough`: aborts when the samples are asked of their own node again. */
+  async #askElsewhere(
+    others: readonly StorageNode[],
+    wanted: readonly number[],
+    enough: AbortSignal,
+  ): Promise<readonly number[]> {
     let left = wanted
     for (const other of others) {
       if (left.length === 0 || this.#isAborted) break
       left = await this.#tryNode(other, left, { mayHedge: false })
     }
-    return this.#tryFallback(left)
+    return this.#tryFallback(left, enough)
+  }
+
+  /** Asks nodes that come back, such as those of a service that is restarted, for what nobody else has. */
+  async #askAgain(wanted: readonly number[]): Promise<readonly number[]> {
+    let left = wanted
+    while (left.length > 0 && !this.#isAborted) {
+      const node = await this.#waitForNode().catch(() => undefined)
+      if (node === undefined) break
+      left = await this.#tryNode(node, left, { mayHedge: false })
+    }
+    return left
+  }
+
+  /** Resolves with a failed node once it is back. Rejects when it is waited for too long. */
+  async #waitForNode(): Promise<StorageNode> {
+    const { patienceMs, nowMs } = this.#options
+    this.#waitsSinceMs ??= nowMs()
+    const endMs = this.#waitsSinceMs + patienceMs
+    while (this.#isWaiting && this.#failed.size > 0 && nowMs() < endMs && !this.#isAborted) {
+      const back = [...this.#failed].find((node) => !node.isBroken)
+      if (back) return back
+      await sleep(LOOK_MS)
+    }
+    throw new Error('no storage node has come back')
   }
 
   /**
@@ -99,7 +153,11 @@ export class RequestLadder {
     wanted: readonly number[],
     { mayHedge }: { readonly mayHedge: boolean },
   ): Promise<readonly number[]> {
-    if (node.isBroken) return wanted
+    if (node.isBroken) {
+      this.#failed.add(node)
+      return wanted
+    }
+    this.#failed.delete(node)
     const { counters } = this.#options
     let left = wanted
     for (let attempt = 0; attempt < 2 && left.length > 0; attempt++) {
@@ -116,7 +174,10 @@ export class RequestLadder {
         clearTimeout(hedgeTimer)
       }
     }
-    if (left.length > 0 && node.break()) this.#options.onBroken(node)
+    if (left.length > 0) {
+      this.#failed.add(node)
+      if (node.break()) this.#options.onBroken(node)
+    }
     return left
   }
 
@@ -175,23 +236,27 @@ export class RequestLadder {
     if (this.#hasFirst) return
     this.#options.counters.hedges++
     this.#abandonFirst()
-    this.#hedged = this.#askElsewhere(this.#options.holders.slice(1), [0])
+    this.#hedged = this.#askElsewhere(this.#options.holders.slice(1), [0], this.#hedging.signal)
   }
 
-  async #tryFallback(wanted: readonly number[]): Promise<readonly number[]> {
+  async #tryFallback(wanted: readonly number[], enough: AbortSignal): Promise<readonly number[]> {
     const { fallback, counters } = this.#options
     if (!fallback || wanted.length === 0 || this.#isAborted) return wanted
     const left = new Set(wanted)
     counters.fallback_samples += wanted.length
     const { isMiss, signal } = this.#request
-    const request = { node: 0, ...this.#partOf(wanted), isMiss, signal }
-    await fallback
+    const stop = signal ? AbortSignal.any([signal, enough]) : enough
+    const request = { node: 0, ...this.#partOf(wanted), isMiss, signal: stop }
+    const reading = fallback
       .read(request, (at, status, origin = fallback.origin) => {
+        if (enough.aborted) return
         if (status !== 'ok') return void this.#statuses.set(wanted[at]!, status)
         left.delete(wanted[at]!)
         this.#onSample(wanted[at]!, status, origin)
       })
       .catch(() => {})
+    const ended = new Promise((resolve) => enough.addEventListener('abort', resolve, { once: true }))
+    if (!enough.aborted) await Promise.race([reading, ended])
     return [...left]
   }
 

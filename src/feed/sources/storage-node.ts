@@ -9,6 +9,8 @@ export interface StorageNodePlace {
   readonly address: StorageAddress | undefined
   /** Finds where it listens now, in case it was restarted; without it, only its address counts. */
   readonly find?: () => Promise<StorageAddress | undefined>
+  /** Finds the token for this node alone, which may change; absent: all have the same. */
+  readonly findToken?: () => Promise<string | undefined>
 }
 
 /** Data for requests to a storage node, and how to reach it. */
@@ -28,7 +30,7 @@ export const CONNECT_TIMEOUT_MS = 2000
 export class StorageNode {
   readonly latency = new LatencyWindow()
   readonly #options: StorageNodeOptions
-  readonly #find: StorageNodePlace['find']
+  readonly #place: StorageNodePlace
   #address: StorageAddress | undefined
   #client: StorageClient | undefined
   #connecting: Promise<StorageClient> | undefined
@@ -37,7 +39,7 @@ export class StorageNode {
 
   constructor(place: StorageNodePlace, options: StorageNodeOptions) {
     this.#address = place.address
-    this.#find = place.find
+    this.#place = place
     this.#options = options
     if (!place.address) this.break()
   }
@@ -55,21 +57,24 @@ export class StorageNode {
   /** Connects to the node; concurrent callers share the connection. */
   async connect(): Promise<StorageClient> {
     if (this.#isClosed) throw new DscError('FEED_GONE', 'the feed is closing')
-    if (this.#client?.isOpen) return this.#client
-    if (!this.#address) throw new DscError('FEED_GONE', 'the storage node listens nowhere')
-    const { table, arenaFd, token, tls } = this.#options
-    this.#connecting ??= StorageClient.connect({
-      address: this.#address,
-      token,
-      tls,
-      table,
-      arenaFd,
-      connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    }).finally(() => {
+    const { findToken } = this.#place
+    if (this.#client?.isOpen) {
+      if (findToken) this.#client.show(await findToken())
+      return this.#client
+    }
+    this.#connecting ??= this.#open(findToken).finally(() => {
       this.#connecting = undefined
     })
     this.#client = await this.#connecting
     return this.#client
+  }
+
+  async #open(findToken: StorageNodePlace['findToken']): Promise<StorageClient> {
+    const { table, arenaFd, token, tls } = this.#options
+    if (!this.#address) throw new DscError('FEED_GONE', 'the storage node listens nowhere')
+    const shown = findToken ? await findToken() : token
+    const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS }
+    return StorageClient.connect({ address: this.#address, token: shown, tls, table, arenaFd, ...limits })
   }
 
   /** Opens the breaker. Returns whether it was closed. */
@@ -103,7 +108,7 @@ export class StorageNode {
         () => false,
       )
     if (await canConnect()) return true
-    const address = await this.#find?.().catch(() => undefined)
+    const address = await this.#place.find?.().catch(() => undefined)
     if (!address || this.#isClosed) return false
     this.#address = address
     return canConnect()

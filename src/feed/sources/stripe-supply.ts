@@ -5,6 +5,9 @@ import { RemoteSource } from './remote-source.js'
 import type { SampleSupply } from './sample-supply.js'
 import type { StorageNodePlace } from './storage-node.js'
 
+/** An agent that is restarted, or upgraded, is back within this time, in ms. */
+const PATIENCE_MS = 60_000
+
 /** A dataset whose samples lie on several nodes, each on one of them. */
 export interface StripedOptions {
   readonly merged: MergedTable
@@ -14,7 +17,6 @@ export interface StripedOptions {
   readonly replicas: readonly StorageNodePlace[]
   /** The dataset's source, read when no node can deliver a sample. */
   readonly reader: RangeReader
-  readonly token: string | undefined
   /** How to trust nodes; undefined: connections are not encrypted. */
   readonly tls: StorageTls | undefined
   /** Called when a node stops answering. */
@@ -23,13 +25,13 @@ export interface StripedOptions {
 
 /** Samples of stripes. The ladder for a sample is its node, then replicas, then the dataset's source. */
 export function stripeSupply(options: StripedOptions): SampleSupply {
-  const { nodes, replicas, reader, token, tls } = options
+  const { nodes, replicas, reader, tls } = options
   const { table, placement } = options.merged
   return {
     table,
     folder: undefined,
     makeSource({ arenaFile }) {
-      const shared = { table, token, tls, arenaFd: arenaFile.fd, nowMs: () => performance.now() }
+      const shared = { table, token: undefined, tls, arenaFd: arenaFile.fd, nowMs: () => performance.now() }
       const origin = new RangeSource({ table, arenaFd: arenaFile.fd, reader })
       const fallback =
         replicas.length === 0
@@ -41,6 +43,7 @@ export function stripeSupply(options: StripedOptions): SampleSupply {
         placement,
         nodes,
         fallback,
+        patienceMs: PATIENCE_MS,
         onNodeLost: options.onNodeLost,
       })
     },

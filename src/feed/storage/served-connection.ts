@@ -14,11 +14,17 @@ import {
   type StorageHead,
 } from './storage-wire.js'
 
+/** Finds the secrets that prove a pass, and how long it is still good. Undefined: it is not. */
+export type JudgePass = (
+  pass: string,
+) => { readonly secrets: readonly string[]; readonly leftMs: number } | undefined
+
 /** State that the connections of a storage node share. */
 export interface ServedSamples {
   readonly table: SampleTable
   readonly stripe: ServedStripe | undefined
   readonly token: string | undefined
+  readonly judgePass: JudgePass | undefined
   readonly maxPendingBytes: number
   /** Bytes requested but not yet sent. */
   pendingBytes: number
@@ -48,8 +54,10 @@ export class ServedConnection {
   readonly #challenge = randomBytes(16).toString('hex')
   /** Request → bytes that count as pending until its END has left. */
   readonly #pending = new Map<number, number>()
-  /** Whether the client has proved that it knows the token. */
+  /** Whether the client has proved that it knows the token, or has a pass. */
   #isKnown = false
+  /** Ends the connection with its pass. */
+  #passTimer: NodeJS.Timeout | undefined
 
   constructor(socket: Socket, owner: number, served: ServedSamples) {
     this.#socket = socket
@@ -96,6 +104,7 @@ export class ServedConnection {
 
   /** Cleans up after the socket has closed. */
   drop(): void {
+    clearTimeout(this.#passTimer)
     for (const request of [...this.#pending.keys()]) this.#forget(request)
     this.#served.order({ kind: 'cancel', owner: this.#owner })
   }
@@ -133,9 +142,11 @@ export class ServedConnection {
     }
   }
 
-  #greet({ mac, fingerprint }: StorageHead): void {
-    const { token, table, stripe, maxPendingBytes } = this.#served
-    if (token !== undefined && !isProof(String(mac ?? ''), token, this.#challenge)) {
+  /** A client may greet again, with a later pass. */
+  #greet(head: StorageHead): void {
+    const { fingerprint } = head
+    const { table, stripe, maxPendingBytes } = this.#served
+    if (!this.#isProved(head)) {
       this.#refuse('FEED_PROTOCOL', 'the token is wrong')
       return
     }
@@ -153,6 +164,19 @@ export class ServedConnection {
       maxPendingBytes,
     }
     this.#socket.write(formatStorageFrame(welcome))
+  }
+
+  #isProved({ mac, pass }: StorageHead): boolean {
+    const { token, judgePass } = this.#served
+    if (token === undefined) return true
+    const isRight = (secret: string) => isProof(String(mac ?? ''), secret, this.#challenge)
+    if (pass === undefined) return isRight(token)
+    const judged = judgePass?.(String(pass))
+    if (!judged?.secrets.some(isRight)) return false
+    clearTimeout(this.#passTimer)
+    this.#passTimer = setTimeout(() => this.#refuse('FEED_PROTOCOL', 'the pass has expired'), judged.leftMs)
+    this.#passTimer.unref()
+    return true
   }
 
   #getBatch(head: StorageHead, payload: Buffer): void {

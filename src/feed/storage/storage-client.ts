@@ -17,6 +17,7 @@ export interface StorageAddress {
 
 interface StorageClientOptions {
   readonly address: StorageAddress
+  /** The token, or a pass in its place. */
   readonly token: string | undefined
   /** Without it, connections are not encrypted. */
   readonly tls?: StorageTls | undefined
@@ -53,11 +54,14 @@ export class StorageClient {
   #manifest: Waiter<Buffer> | undefined
   #stripe: ServedStripe | undefined
   #isOpen = false
+  #challenge = ''
+  #token: string | undefined
   #failure: Error | undefined
 
   private constructor(options: StorageClientOptions, welcomed: Waiter<StorageClient>) {
     const { table, arenaFd, address } = options
     this.#options = options
+    this.#token = options.token
     this.#welcomed = welcomed
     this.#items = table && arenaFd !== undefined ? new ItemReceiver(table, arenaFd) : undefined
     const client = this
@@ -98,6 +102,13 @@ export class StorageClient {
     if (this.#isOpen) return this.#fetches.start(request)
     const done = Promise.reject(this.#failure ?? this.#gone('is not connected'))
     return { done, abandon: () => {}, cancel: () => {} }
+  }
+
+  /** Shows the node what counts from now on, such as a later pass. */
+  show(token: string | undefined): void {
+    if (token === this.#token || !this.#isOpen) return
+    this.#token = token
+    this.#sayHello()
   }
 
   async fetchManifest(): Promise<SampleTable> {
@@ -152,7 +163,8 @@ export class StorageClient {
     const { type, request } = head
     switch (type) {
       case STORAGE_MESSAGE.challenge:
-        this.#sayHello(head)
+        this.#challenge = String(head.challenge)
+        this.#sayHello()
         return
       case STORAGE_MESSAGE.welcome:
         this.#enter(head)
@@ -176,14 +188,12 @@ export class StorageClient {
     }
   }
 
-  #sayHello({ challenge }: StorageHead): void {
-    const { token, table } = this.#options
-    const mac = proveToken(token ?? '', String(challenge))
+  #sayHello(): void {
     const hello = {
       type: STORAGE_MESSAGE.hello,
       request: 0,
-      mac,
-      fingerprint: table?.fingerprint,
+      ...proveToken(this.#token ?? '', this.#challenge),
+      fingerprint: this.#options.table?.fingerprint,
     }
     this.#socket.write(formatStorageFrame(hello))
   }

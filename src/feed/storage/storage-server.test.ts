@@ -58,7 +58,7 @@ async function askAndTakeNothing(context: TestContext, server: StorageServer): P
       onControl({ type, challenge }) {
         if (type === STORAGE_MESSAGE.welcome) return resolve()
         if (type !== STORAGE_MESSAGE.challenge) return
-        const mac = proveToken('', String(challenge))
+        const { mac } = proveToken('', String(challenge))
         socket.write(formatStorageFrame({ type: STORAGE_MESSAGE.hello, request: 0, mac }))
       },
     })

@@ -4,7 +4,7 @@ import { openOrClose } from '../../failure/closers.js'
 import { BackgroundThread } from '../../platform/background-thread.js'
 import type { SendRule } from '../../platform/send-rule.js'
 import type { SampleFolder } from '../../samples/index-samples.js'
-import { ServedConnection, type ServedSamples } from './served-connection.js'
+import { type JudgePass, ServedConnection, type ServedSamples } from './served-connection.js'
 import type { ServedStripe } from './storage-client.js'
 import type { StorageOrder, StorageReply } from './storage-thread.js'
 import { formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
@@ -21,6 +21,8 @@ export interface StorageServerOptions {
   readonly port: number
   /** Clients must prove that they know this token. */
   readonly token?: string | undefined
+  /** Judges a pass that a client shows instead of the token; absent: none is good. */
+  readonly judgePass?: JudgePass | undefined
   /** Certificate and key (PEM); absent: not encrypted. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
   /** Bytes requested but not yet sent, over all clients, above which a request must wait. Default 256 MiB. */
@@ -44,7 +46,14 @@ export class StorageServer {
   #nextOwner = 0
 
   private constructor(options: StorageServerOptions) {
-    const { folder, stripe, token, maxPendingBytes = 256 * 2 ** 20, idleTimeoutMs = 60_000 } = options
+    const {
+      folder,
+      stripe,
+      token,
+      judgePass,
+      maxPendingBytes = 256 * 2 ** 20,
+      idleTimeoutMs = 60_000,
+    } = options
     this.#idleTimeoutMs = idleTimeoutMs
     this.#thread = new BackgroundThread(new URL('../../storage-thread.cjs', import.meta.url), {
       data: { root: folder.root, tableBytes: folder.table.bytes, rule: options.rule },
@@ -57,6 +66,7 @@ export class StorageServer {
       table: folder.table,
       stripe,
       token,
+      judgePass,
       maxPendingBytes,
       pendingBytes: 0,
       counts: { requests: 0, samples: 0, bytes: 0, unwantedBytes: 0, busy: 0, cancelled: 0 },
