@@ -2,7 +2,6 @@
 # Uninstalling as the guide says leaves nothing on a node: the last part.
 set -euo pipefail
 . "$(dirname "$0")/functions.sh"
-NODE=node0
 unlabelled() { local all; all=$(NODE=$1 labels) && grep -q hostname <<<"$all" && ! grep -q 'dsc.io/' <<<"$all"; }
 teams
 pod labelled flowers

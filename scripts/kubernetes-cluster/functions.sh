@@ -4,20 +4,21 @@ k() { in_net kubectl "$@"; }
 agent_of() { k -n dsc get pod -l app=dsc-agent --field-selector "spec.nodeName=$1" -o name; }
 A() { k -n dsc exec "$(agent_of node0)" -c agent -- dsc "$@"; }
 passed=0 failed=0
+NODE=node0 SECRET="" RESTART=Never # of pod; npm has a NODE, too
 check() { if "${@:2}"; then passed=$((passed + 1)); echo "ok      $1"; else failed=$((failed + 1)); echo "FAILED  $1"; fi; }
 # eventually COMMAND...: within 100 s
 eventually() { for _ in $(seq 100); do "$@" >/dev/null 2>&1 && return 0; sleep 1; done; return 1; }
 # pod NAME DATASET [NAMESPACE]: a pod of a user on $NODE, with what Pod Security calls restricted; $SECRET opens its source
 pod() {
   local secret=""
-  [ -z "${SECRET:-}" ] || secret=", nodePublishSecretRef: {name: $SECRET}"
+  [ -z "$SECRET" ] || secret=", nodePublishSecretRef: {name: $SECRET}"
   k -n "${3:-team-a}" apply -f - >/dev/null <<YAML
 apiVersion: v1
 kind: Pod
 metadata: {name: $1}
 spec:
-  restartPolicy: ${RESTART:-Never}
-  nodeSelector: {kubernetes.io/hostname: ${NODE:-node0}}
+  restartPolicy: $RESTART
+  nodeSelector: {kubernetes.io/hostname: $NODE}
   automountServiceAccountToken: false
   terminationGracePeriodSeconds: 1
   securityContext: {runAsNonRoot: true, runAsUser: 20001, seccompProfile: {type: RuntimeDefault}}
@@ -53,7 +54,7 @@ agent_pid() {
   local pid
   for pid in $(pgrep --uid 10001 --full "dsc agent --csi"); do grep -qz "^DSC_NODE=$1$" "/proc/$pid/environ" && echo "$pid"; done
 }
-labels() { k get node "${NODE:-node0}" -o go-template='{{range $key, $value := .metadata.labels}}{{$key}}={{$value}} {{end}}'; }
+labels() { k get node "$NODE" -o go-template='{{range $key, $value := .metadata.labels}}{{$key}}={{$value}} {{end}}'; }
 labelled() { local all; all=$(labels) && grep -q "dsc.io/$1=ready" <<<"$all"; }
 not_labelled() { local all; all=$(labels) && grep -q hostname <<<"$all" && ! grep -q "dsc.io/$1=" <<<"$all"; }
 no_taint() { local all; all=$(k get node node0 -o json) && grep -q node0 <<<"$all" && ! grep -q agent-not-ready <<<"$all"; }
