@@ -70,6 +70,10 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
   })
 
   test('lets nobody end the lease of another user, but root', async () => {
+    const listed = await service.as(BOB, 'leases')
+    assert.match(listed.stdout, /^ada +.* ttl by (?!root)\S+ *$/m)
+    const evicted = await service.as(ROOT, 'evict', 'flowers', '--yes')
+    assert.match(evicted.stderr, new RegExp(`leased by ada \\(until \\S+, uid ${ADA.uid}\\)`))
     const held = await service.as(BOB, 'release', 'flowers', '--task', 'ada')
     assert.equal(held.stdout, 'task ada has no lease on flowers\n')
     const { leases } = JSON.parse((await service.as(BOB, 'leases', '--json')).stdout)
@@ -80,6 +84,7 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
     assert.equal(own.stdout, 'released 1 lease of task ada\n')
     const byRoot = await service.as(ROOT, 'release', 'flowers', '--task', 'bob')
     assert.equal(byRoot.stdout, 'released 1 lease of task bob\n')
+    assert.match((await service.as(ROOT, 'history')).stdout, /released +flowers +.* bob +root released it/)
   })
 
   for (const words of [

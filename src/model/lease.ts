@@ -89,8 +89,25 @@ export function isLeaseLive(lease: Pick<Lease, 'expiresAtMs'>, nowMs: number): b
   return lease.expiresAtMs === null || lease.expiresAtMs > nowMs
 }
 
-/** A few words for people: `process 4711 on gpu-07`, `Slurm job 12`, `until 2026-01-01T00:00:00Z`. */
+/** Uid 0 of a container in `userId`, above every uid of the kernel: its users are not the machine's. */
+export const FIRST_CONTAINER_UID = 2 ** 32
+
+/** `uid 1001`; `uid 0 in a container`. */
+export function formatUid(userId: number): string {
+  const isInContainer = userId >= FIRST_CONTAINER_UID
+  return isInContainer ? `uid ${userId - FIRST_CONTAINER_UID} in a container` : `uid ${userId}`
+}
+
+/**
+ * A few words for people: `process 4711 on gpu-07`, `Slurm job 12`, `until 2026-01-01T00:00:00Z`, with the user who
+ * asked a service for it: a task's name says nothing about its user.
+ */
 export function formatHolder(lease: Pick<Lease, 'holder' | 'expiresAtMs'>): string {
+  const { userId } = lease.holder
+  return [formatHeld(lease), ...(userId === undefined ? [] : [formatUid(userId)])].join(', ')
+}
+
+function formatHeld(lease: Pick<Lease, 'holder' | 'expiresAtMs'>): string {
   const { holder } = lease
   switch (holder.kind) {
     case 'process':

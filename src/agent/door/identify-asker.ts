@@ -1,3 +1,4 @@
+import { FIRST_CONTAINER_UID } from '../../model/lease.js'
 import type { Peer } from '../../platform/peer-credentials.js'
 import type { UserDirectory } from '../../platform/user-directory.js'
 import type { Asker } from '../../policy/rights.js'
@@ -7,15 +8,12 @@ export function listNamedGroups(parties: readonly string[]): readonly string[] {
   return [...new Set(parties.filter((party) => party.startsWith('group:')).map((party) => party.slice(6)))]
 }
 
-/** Above every uid of the kernel. */
-const FIRST_OF_JOBS = 2 ** 32
-
 /**
  * Identifies a process of a container. Its root is the machine's and can be any user: nobody there is one of them, and
  * each uid is somebody else than the machine's.
  */
 export function identifyJob({ uid }: Peer): Asker {
-  return { uid: FIRST_OF_JOBS + uid, parties: [`user:${uid}@jobs`], shownBy: 'container' }
+  return { uid: FIRST_CONTAINER_UID + uid, parties: [`user:${uid}@jobs`], shownBy: 'container' }
 }
 
 /** Identifies the asker: the user's name, and those of `groups` that the kernel says they are in. */

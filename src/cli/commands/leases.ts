@@ -4,9 +4,17 @@ import { findDeadLeases } from '../../cache/leases/find-dead-leases.js'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
 import { readLeasePages } from '../../cache/status/record-pages.js'
-import { formatHolder, isLeaseLive, type PlacedLease } from '../../model/lease.js'
+import {
+  FIRST_CONTAINER_UID,
+  formatHolder,
+  formatUid,
+  isLeaseLive,
+  type LeaseHolder,
+  type PlacedLease,
+} from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
+import { UserDirectory } from '../../platform/user-directory.js'
 import { formatSpan } from '../../tui/view/text/format-cells.js'
 import type { CliContext } from '../context.js'
 import { formatLines, formatList, formatPagedTable } from '../output/list-pieces.js'
@@ -76,25 +84,37 @@ async function* readShownLeases(
   { task, stale }: LeasesOptions,
   nowMs: number,
 ): AsyncGenerator<readonly ShownLease[]> {
+  const directory = new UserDirectory()
   for await (const page of pages) {
     const leases = task === undefined ? page : page.filter((lease) => lease.task === task)
     const found = findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs })
     const dead = new Map(found.map(({ leaseId, reason }) => [leaseId, reason]))
-    const shown = leases.map((lease) => ({
+    const users = await Promise.all(leases.map(({ holder }) => nameUser(holder, directory)))
+    const shown = leases.map((lease, index) => ({
       ...lease,
+      user: users[index],
       staleReason: dead.get(lease.leaseId) ?? (isLeaseLive(lease, nowMs) ? null : 'it has expired'),
     }))
     yield stale ? shown.filter(({ staleReason }) => staleReason !== null) : shown
   }
 }
 
+/** The user who asked a service for the lease, by name where this machine knows one. */
+async function nameUser({ userId }: LeaseHolder, directory: UserDirectory): Promise<string | undefined> {
+  if (userId === undefined) return undefined
+  return userId >= FIRST_CONTAINER_UID ? formatUid(userId) : directory.nameOf(userId)
+}
+
 /** A lease, and why it no longer counts. */
 interface ShownLease extends PlacedLease {
+  readonly user: string | undefined
   readonly staleReason: string | null
 }
 
 /** A lease's row under `LEASE_COLUMNS`. */
 function leaseCells(lease: ShownLease, nowMs: number): readonly string[] {
+  const { userId: _, ...holder } = lease.holder // `user` names it
+  const what = holder.kind === 'ttl' ? 'ttl' : formatHolder({ ...lease, holder })
   const endsIn = (atMs: number) => (isLeaseLive(lease, nowMs) ? formatSpan(atMs - nowMs) : 'expired')
   return [
     lease.task,
@@ -103,7 +123,7 @@ function leaseCells(lease: ShownLease, nowMs: number): readonly string[] {
     lease.purpose,
     formatSpan(nowMs - lease.createdAtMs),
     lease.expiresAtMs === null ? '-' : endsIn(lease.expiresAtMs),
-    lease.holder.kind === 'ttl' ? 'ttl' : formatHolder(lease),
+    lease.user === undefined ? what : `${what} by ${lease.user}`,
     lease.staleReason ?? '-',
   ]
 }

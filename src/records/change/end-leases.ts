@@ -14,7 +14,8 @@ export async function releaseUseLeases(
 ): Promise<number> {
   const rows = await selectLeaseRows(write.transaction, filter)
   const uses = rows.filter((row) => row.purpose !== 'stage')
-  for (const row of uses) endLease(write, row, { kind: 'released', reason: `${row.task} released it`, by })
+  for (const row of uses)
+    endLease(write, row, { kind: 'released', reason: `${by ?? row.task} released it`, by })
   return uses.length
 }
 

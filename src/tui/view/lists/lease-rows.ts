@@ -1,6 +1,6 @@
 import type { StatusSnapshot } from '../../../cache/status/compose-status.js'
 import type { WaitStatus } from '../../../cache/status/list-waits.js'
-import { formatHolder, isLeaseLive, type PlacedLease } from '../../../model/lease.js'
+import { formatHolder, formatUid, isLeaseLive, type PlacedLease } from '../../../model/lease.js'
 import type { ColumnSpec } from '../text/column-layout.js'
 import { formatSpan } from '../text/format-cells.js'
 import { span } from '../text/styled-line.js'
@@ -57,7 +57,8 @@ function planColumns(rows: readonly LeaseRow[]): readonly ColumnSpec[] {
 function formatWho(lease: PlacedLease): string {
   const { holder } = lease
   if (holder.kind === 'process') return `${holder.host}:${holder.pid}`
-  return holder.kind === 'ttl' ? 'ttl' : formatHolder(lease)
+  if (holder.kind !== 'ttl') return formatHolder(lease)
+  return holder.userId === undefined ? 'ttl' : `ttl, ${formatUid(holder.userId)}`
 }
 
 /** Jobs that were refused, then the leases in the record's order. */
