@@ -129,9 +129,10 @@ class Int8Exchange:
         """The mean of what all ranks have sent here, in rank order and fp32, as it travels."""
         rows = shown.view(self._ranks, -1, BLOCK_BYTES)
         share = self.take(rows.shape[1])
-        pieces = zip(rows.split(self._most_blocks, 1), share.split(self._most_blocks))
-        for part, target in pieces:
-            encode_blocks(mean_blocks(part), out=target)
+        most = min(self._most_blocks, len(share))
+        room = torch.empty(most, BLOCK_VALUES, dtype=torch.float32, device=share.device)
+        for part, target in zip(rows.split(most, 1), share.split(most)):
+            encode_blocks(mean_blocks(part, out=room[: len(target)]), out=target)
         return share
 
     def accept(self, whole: torch.Tensor) -> None:
@@ -158,6 +159,11 @@ class Int8Exchange:
     def _most_blocks(self) -> int:
         return self._values.numel() + len(self._spans) if self._values.is_cuda else PIECE_BLOCKS
 
+    @property
+    def _lone_blocks(self) -> int:
+        # On a GPU calls cost more than copies, unless one call does all.
+        return self._blocks if self._values.is_cuda else LONE_BLOCKS
+
     def _find_room(self, count: int, parts: list[tuple[int, torch.Tensor]]) -> torch.Tensor | None:
         """The gradients themselves as blocks, where they are whole ones."""
         start, part = parts[0]
@@ -169,8 +175,8 @@ class Int8Exchange:
         first, count, parts = 0, 0, list[tuple[int, torch.Tensor]]()
         for rest in self._values.split(self._spans):
             while rest.numel() > 0:
-                whole = min(rest.numel() // BLOCK_VALUES, self._most_blocks)
-                is_alone = whole >= LONE_BLOCKS
+                whole = rest.numel() // BLOCK_VALUES
+                is_alone = whole >= self._lone_blocks
                 if count > 0 and (is_alone or count == self._most_blocks):
                     yield first, count, parts
                     first, count, parts = first + count, 0, []
