@@ -44,7 +44,7 @@ const LEFT_OUT = [
   },
   {
     why: 'other nodes are asked with the token of the cluster, which no client of the door has',
-    files: ['odd-names'],
+    files: ['json-cluster', 'odd-names'],
     titles: ['--bandwidth-limit goes along to the nodes'],
   },
   {
