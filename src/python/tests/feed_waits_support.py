@@ -176,7 +176,13 @@ def _tracer(pid):
 
 
 def may_trace():
-    """Whether strace is here and may hold up other processes."""
+    """Whether strace is here and may hold up processes that it has not started, as a feed is."""
     if shutil.which("strace") is None:
         return False
-    return subprocess.run(["strace", "-qq", "-o", os.devnull, "true"], capture_output=True, check=False).returncode == 0
+    sleeper = subprocess.Popen(["sleep", "60"])
+    disk = SlowDisk(sleeper.pid, 0.001)
+    is_traced = _tracer(sleeper.pid) != 0
+    disk.close()
+    sleeper.kill()
+    sleeper.wait()
+    return is_traced
