@@ -116,7 +116,7 @@ test('a user with nothing but a door feeds stripes of two nodes, whose services 
 }, async (t) => {
   const striped = await startServices(t)
   const { services, store } = striped
-  store.close() // from here on, only the services have the samples
+  await store.close() // from here on, only the services have the samples
   const served = await serveAsAda(t, striped)
   assert.equal((await listLeases(striped)).length, 2)
   await readEpoch(served, 0)
