@@ -22,6 +22,7 @@ export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   config: ['--schema'],
   'dataset add': ['--path-style'],
   'exchange bench': [
+    '--wire',
     '--levels',
     '--mode',
     '--repeats',
