@@ -8,7 +8,7 @@ import { GuardedDatasets } from '../door/guarded-datasets.js'
 import { UndeclaredBytes } from '../door/undeclared-bytes.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { PrivateCopies } from '../watch/private-copies.js'
-import type { AgentOptions } from './run-agent.js'
+import type { AgentOptions } from './agent-options.js'
 
 const GRACE_MS = 10_000
 

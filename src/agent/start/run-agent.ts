@@ -1,17 +1,12 @@
-import type { Cache } from '../../cache/cache.js'
 import { SAMPLES_FOLDER } from '../../cache/cache-layout.js'
 import { guardCopies } from '../../cache/guard-copy.js'
 import { makeHeld } from '../../cache/held-cache.js'
 import { type Closers, openOrClose } from '../../failure/closers.js'
-import type { HostPort } from '../../model/host-port.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { HeldFolder } from '../../platform/held-folder.js'
-import type { RightRules } from '../../policy/rights.js'
-import type { AgentAccess } from '../calls/agent-client.js'
 import { ArrivingObjects } from '../copies/arriving-objects.js'
 import { openLocalCopies } from '../copies/local-copies.js'
-import type { Csi, CsiSettings } from '../csi/open-csi.js'
-import type { GatewayOptions } from '../gateway/gateway-options.js'
+import type { Csi } from '../csi/open-csi.js'
 import { GatewayThreads } from '../gateway/gateway-threads.js'
 import { AgentMetrics } from '../metrics/agent-metrics.js'
 import { createMetrics, type Metrics } from '../metrics/metrics.js'
@@ -19,12 +14,13 @@ import { StatusPage } from '../page/status-page.js'
 import { openSampleServers } from '../samples/sample-servers.js'
 import { type AgentServer, startAgentServer } from '../server/agent-server.js'
 import { agentUrl } from '../server/agent-url.js'
-import { type AgentTokens, requireProtection } from '../server/authorize.js'
+import { requireProtection } from '../server/authorize.js'
 import { describeExpiry, readExpiryMs } from '../server/certificate-expiry.js'
 import { judgePass, openPass } from '../server/copy-pass.js'
 import { PodSightings } from '../watch/pod-sightings.js'
 import { PrivateCopies } from '../watch/private-copies.js'
 import { type NodeWatch, watchNode } from '../watch/watch-node.js'
+import type { AgentOptions } from './agent-options.js'
 import { openDoors } from './open-doors.js'
 import { createRoutes } from './routes.js'
 
@@ -40,50 +36,8 @@ export interface Agent {
   stop(): Promise<void>
 }
 
-/** The gateway's settings that the user chooses; the agent knows the rest. */
-export type GatewaySettings = Pick<
-  GatewayOptions,
-  'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'users' | 'rules'
->
-
-/** The door's settings. */
-export interface DoorSettings {
-  readonly path: string
-  readonly rules: RightRules
-  /** Credentials for agents of other nodes. */
-  readonly access: AgentAccess
-  readonly undeclaredBytesPerUser: number
-  /** How long events are kept, in ms. */
-  readonly historyMs: number
-  /** False: an agent that cannot open it there goes on without. */
-  readonly isRequired: boolean
-}
-
 const GRACE_MS = 10_000
 const CERTIFICATE_MS = 24 * 3_600_000
-
-/** Everything that an agent needs to start. */
-export interface AgentOptions {
-  readonly cache: Cache
-  readonly listen: HostPort
-  readonly advertise: string | undefined
-  readonly hostName: string
-  /** The version of dsc. */
-  readonly version: string
-  /** The path given to `--config`: threads read the file again. */
-  readonly configPath: string | undefined
-  readonly tokens: AgentTokens | undefined
-  readonly tls: { readonly cert: string; readonly key: string } | undefined
-  readonly forgetNodesAfterMs: number | undefined
-  readonly gateway: GatewaySettings | undefined
-  /** Absent: the agent mounts nothing into pods. */
-  readonly csi?: CsiSettings | undefined
-  /** Where everybody on this machine may ask, and who there may do everything. Default: nowhere. */
-  readonly door?: DoorSettings | undefined
-  /** Whether other machines may look at the page. Default: only this machine. */
-  readonly isPageEverywhere?: boolean
-  readonly note: (sentence: string) => void
-}
 
 /** Starts the agent of a node. Rejects with AGENT_UNSAFE when it would be open to other machines without a token. */
 export async function startAgent(options: AgentOptions): Promise<Agent> {

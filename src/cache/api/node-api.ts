@@ -5,8 +5,9 @@ import type { Cache } from '../cache.js'
 import type { Evicted, EvictionSelection } from '../eviction/evict-copies.js'
 import type { PreparePlan } from '../prepare/plan-prepare.js'
 import type { Prepared, PrepareProgress, PrepareRequest } from '../prepare/prepare-dataset.js'
+import type { Undone } from '../upkeep/describe-deed.js'
 import type { PastDeed } from '../upkeep/past-deeds.js'
-import type { Undone, UndoRequest } from '../upkeep/undo-deed.js'
+import type { UndoRequest } from '../upkeep/undo-deed.js'
 
 /** A wish to know what `prepare` would do. */
 export interface PreparePlanRequest {

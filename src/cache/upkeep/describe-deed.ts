@@ -3,7 +3,13 @@ import { formatCount } from '../../model/format-count.js'
 import { formatNames } from '../../model/format-names.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { PastDeed } from './past-deeds.js'
-import type { Undone } from './undo-deed.js'
+
+/** A deed that was taken back, and the parts of it that could not be. */
+export interface Undone {
+  readonly deed: PastDeed
+  readonly done: readonly RecordEvent[]
+  readonly refused: readonly { readonly dataset: string; readonly reason: string }[]
+}
 
 /** Datasets that a sentence names; the rest are counted. */
 const NAMED_DATASETS = 3

@@ -4,7 +4,7 @@ import type { Lease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { Cache } from '../cache.js'
 import { bringBack } from './bring-back.js'
-import { describeDeed } from './describe-deed.js'
+import { describeDeed, type Undone } from './describe-deed.js'
 import { explainGone, findLosses, type Obstacle } from './find-losses.js'
 import { listPastDeeds, type PastDeed } from './past-deeds.js'
 
@@ -13,13 +13,6 @@ export interface UndoRequest {
   readonly id?: number | undefined
   /** Name of the user. */
   readonly by: string
-}
-
-/** A deed that was taken back, and the parts of it that could not be. */
-export interface Undone {
-  readonly deed: PastDeed
-  readonly done: readonly RecordEvent[]
-  readonly refused: readonly { readonly dataset: string; readonly reason: string }[]
 }
 
 /** Users' deeds of the last day of which something can still be taken back, newest first. */
