@@ -11,6 +11,8 @@ const KEPT_MS = 60_000
 const MAX_KEPT = 8
 /** Maximum number of rows of each list in an answer. */
 const MAX_ROWS = 100
+/** Maximum number of jobs in an answer: those whose GPUs waited longest. */
+const MAX_JOBS = 20
 /** The shortest wait that is listed, in ms: below, it reads as 0 s. */
 const NOTABLE_MS = 1000
 
@@ -42,7 +44,7 @@ export class PageReports {
       waits: waits.filter(({ waitedMs }) => waitedMs >= NOTABLE_MS).slice(0, MAX_ROWS),
       refusals: refusals.slice(0, MAX_ROWS),
       unused: unused.slice(0, MAX_ROWS),
-      jobs: jobs.slice(0, MAX_ROWS),
+      jobs: jobs.slice(0, MAX_JOBS),
       totals: {
         datasets: datasets.length,
         refusals: refusals.length,
