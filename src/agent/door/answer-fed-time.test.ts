@@ -37,3 +37,15 @@ test('a user notes nothing for the task of another user, and nothing but the tim
     await assert.rejects(record.addEvent(eventOf('mine', { ...TIME, ...wrong })), /expected/)
   assert.deepEqual(await cache.record.listEvents({ kinds: ['fed'], limit: 9 }), [])
 })
+
+test('notes count among the changes that one user may make, so that nobody fills the record with them', async (context) => {
+  const { as, client, cache } = await openService(context)
+  as(ADA)
+  const record = openDoorRecord(client, 0)
+  const notes = Array.from({ length: 1000 }, () => record.addEvent(eventOf('mine')))
+  const refused = (await Promise.allSettled(notes)).filter(({ status }) => status === 'rejected')
+  const kept = await cache.record.listEvents({ kinds: ['fed'], limit: 1000 })
+  assert.equal(kept.length, 1000 - refused.length)
+  assert.notEqual(refused.length, 0)
+  for (const { reason } of refused as PromiseRejectedResult[]) assert.equal(reason.code, 'TOO_MANY_REQUESTS')
+})

@@ -40,7 +40,10 @@ const LONG: ReadonlySet<string> = new Set(['prepare', 'planPrepare'])
 /** Operations that take a lease. */
 const LEASES: ReadonlySet<string> = new Set(['prepare', 'takeReady', 'leaseCopy'])
 /** Operations that write to the record, of every user. */
-const CHANGES: ReadonlySet<string> = new Set([...LEASES, 'releaseUses', 'renewLease', 'handOverLease'])
+const CHANGES: ReadonlySet<string> = new Set([
+  ...LEASES,
+  ...['releaseUses', 'renewLease', 'handOverLease', 'addFedTime'],
+])
 
 interface DoorOptions extends Omit<DoorService, 'handed'> {
   /** Where the socket is. */
