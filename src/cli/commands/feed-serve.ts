@@ -76,8 +76,8 @@ export function feedServeCommand(context: CliContext): Command {
             `feeding ${formatCount(table.count, 'sample')} (${table.totalBytes} bytes) on ${server.socketPath}`,
         )
         await untilAborted(AbortSignal.any([context.signal, stop.signal]))
+        await server.close() // first: the record may be away for a while, and nobody may join this feed any more
         if (time) await time.close()
-        await server.close()
       } finally {
         clearTimeout(idle)
         await engine.close()
