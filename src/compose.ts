@@ -35,7 +35,7 @@ interface ComposeOptions {
   readonly onRecordAway?: (sentence: string) => void
   /** Called when the user's own cache was deleted, and a new one begins. */
   readonly onBegunAnew?: (sentence: string) => void
-  /** Called at the end if the record that was read does not govern the cache, whose copies it tells wrongly. */
+  /** Called at the end if the record that was read is not the one that governs the cache. */
   readonly onOtherRecord?: (sentence: string) => void
   /** Whether the node's service may answer instead, where it has a door and no configuration of one's own counts. */
   readonly isDoorUsed?: boolean

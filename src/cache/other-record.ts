@@ -7,8 +7,8 @@ import { findHomeDirectory } from '../platform/this-user.js'
 import { findOtherRecord } from './own-record.js'
 
 /**
- * Says that another record governs the cache than the one that counts here, and what to do. Undefined: none does, this
- * user cannot tell, or named the record for this one command.
+ * Warns that the record in use is not the one that governs the cache, and says what to do. Undefined if it is, if this
+ * user cannot tell, or if the record was named for this command alone.
  */
 export function describeOtherRecord(config: Config): string | undefined {
   const { record, cache, origins } = config

@@ -18,7 +18,7 @@ export const ADA = 64_001
 export const EVE = 64_003
 const OWNER = 64_010
 
-/** What the service shows to agents of other nodes. */
+/** The credentials with which the service asks agents of other nodes. */
 export const SHOWN = { token: 'a token that all agents share', ca: 'an authority' } as const
 
 /** A service over an example cache. The test says who knocks; the kernel's own word is tested by the end. */

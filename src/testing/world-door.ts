@@ -17,7 +17,7 @@ const START_MS = 60_000
 
 type Environment = Readonly<Record<string, string>>
 
-/** The service of a world: it starts before the first command that asks it, and anew once it was configured anew. */
+/** The service of a world: it starts before the first command that asks it, and restarts when its configuration has changed. */
 export class WorldDoor {
   /** Undefined: each world's cache is its commands' own. */
   static open(directory: string, startAgent: (environment: Environment) => Running): WorldDoor | undefined {

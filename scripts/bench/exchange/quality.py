@@ -40,7 +40,7 @@ def accuracy(arguments, folder):
         means = [sum(values).double() / ranks for values in zip(*[[v.double() for v in d] for d in drawn])]
         found = [parameter.grad.double() for parameter in model.parameters()]
         errors = [((f - m).norm() / m.norm()).item() for f, m in zip(found, means)]
-        # What is larger than rounding can make cancel, and vanished all the same.
+        # Values too large to be rounded away that are zero nevertheless.
         zeroed = sum(int(((f == 0) & (m.abs() > 4e-3 * s)).sum()) for f, m, s in zip(found, means, stds))
         rows.append({
             "name": name, "worst": max(errors), "median": statistics.median(errors), "zeroed": zeroed / (60 * 4096),

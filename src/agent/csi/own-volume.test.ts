@@ -135,12 +135,16 @@ test("a pod's own keys go to the bucket that its Secret names, where dsc.yaml kn
   })
   assert.deepEqual([own.endpoint, own.region, own.isPathStyle], [hub.endpoint, 'eu-1', true])
   await publish('plain', {}, { dataset })
-  assert.deepEqual(shown.slice(1), [undefined], "without a Secret it is read with the agent's keys, anew")
+  assert.deepEqual(
+    shown.slice(1),
+    [undefined],
+    'without a Secret the agent reads it again, with its own keys',
+  )
 })
 
 for (const { what, secrets, dataset = URL_OF_MODEL, namespace, code = status.INVALID_ARGUMENT, says } of [
   {
-    what: 'a key that is none',
+    what: 'a key that dsc does not know',
     secrets: { password: 'CANARY' },
     says: 'nodePublishSecretRef: the Secret has "password"; for hf:// it may have HF_TOKEN, token, HF_ENDPOINT',
   },

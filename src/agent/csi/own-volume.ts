@@ -9,7 +9,7 @@ import { type Catalog, chooseDataset, requireNameable, requireSource } from './c
 import { CsiRefusal } from './csi-failure.js'
 import type { VolumeRequest } from './volume-request.js'
 
-/** The dataset of a volume. `own`: its pod's secret; nothing of the agent's opens the source then. */
+/** The dataset of a volume. `own`: the credentials in its pod's Secret, which replace the agent's. */
 export interface VolumeSource {
   readonly dataset: Dataset
   readonly own?: OwnAccess

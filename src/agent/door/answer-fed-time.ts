@@ -7,7 +7,7 @@ import { readFields, readNumber, readText } from './read-input.js'
 const MAX_GPUS = 4096
 const MAX_SINCE_MS = 86_400_000
 
-/** Notes how the asker's feed spent its time, on this node, by its clock: for no task that another user holds. */
+/** Records how the asker's feed spent its time, at this node's clock. Rejects a task that another user holds. */
 export async function answerFedTime(call: DoorCall): Promise<DoorResult> {
   const { record, node, nowMs } = call.service.cache
   const [dataset, task] = [readText(call.input, 'dataset'), readText(call.input, 'task')]

@@ -19,7 +19,7 @@ export interface DoorService {
   readonly handed: HandedAccesses
   /** Called before anything is staged that is for one user alone. */
   readonly onPrivate: () => void
-  /** Credentials of the service for agents of other nodes; absent: there are none. */
+  /** The credentials with which the service asks agents of other nodes. */
   readonly access?: AgentAccess | undefined
   /** The version of dsc. */
   readonly version: string

@@ -13,7 +13,7 @@ const IDLE_MS = 600_000
 const SWEEP_MS = 60_000
 /** Maximum number of lists made at once: each takes its own thread, and clients choose how many they ask for. */
 const MAX_INDEXING = 4
-/** Servers, each with a table in memory and a thread, that one holder of passes may have at once. */
+/** Maximum number of servers for one holder of passes; each has a table in memory and a thread. */
 const MAX_SERVED_BY_ONE = 16
 
 /** Which files of a copy are samples. */

@@ -10,7 +10,7 @@ const FORM = /^(\d{1,15})\.([0-9a-zA-Z-]{1,64})\.(\d{1,16}@[!-~]{1,768})$/
 /** Permission to read the samples of one copy, for a limited time: all that a user without the agents' token gets. */
 export interface CopyPass {
   readonly copyId: string
-  /** Whose it is: `uid@node`, as the service saw them that gave it. */
+  /** The holder, `uid@node`: the user as the service that gave the pass knows them. */
   readonly by: string
   /** Unix epoch in ms, by the record's clock. */
   readonly expiresAtMs: number
@@ -36,7 +36,7 @@ export function nameHolder(uid: number, node: string): string {
   return `${uid}@${encodeURIComponent(node)}`
 }
 
-/** Reads a pass without its signature, for this copy. Undefined: it is for another one, or not good at this time. */
+/** Reads a pass without its signature. Undefined if it is for another copy, or not valid now. */
 export function openPass(
   name: string,
   {

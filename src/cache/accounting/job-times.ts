@@ -17,7 +17,7 @@ export interface JobWait {
 export interface JobTime {
   readonly task: string
   readonly nodes: number
-  /** GPUs whose trainers told their feed; without a feed one a node. */
+  /** GPUs whose trainers reported to their feed; one per node without a feed. */
   readonly gpus: number
   readonly gpuMs: number
   readonly waitedGpuMs: number
@@ -114,7 +114,7 @@ function isBefore({ fedSinceMs }: JobOnNode, { atMs, waitedMs }: JobOnNode['leas
   return atMs - waitedMs < fedSinceMs
 }
 
-/** Time in the queue, ms: of datasets that were staged side by side each moment once. */
+/** Time in the queue, ms. Time in which several datasets were staged side by side counts once. */
 function sumQueue(node: JobOnNode, wait: (dataset: string, ms: number) => void): number {
   let [totalMs, countedUntilMs] = [0, 0]
   const before = node.leases.filter((lease) => lease.waitedMs > 0 && isBefore(node, lease))

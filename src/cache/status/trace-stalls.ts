@@ -16,7 +16,7 @@ export interface StallHistory {
   readonly gpuMs: readonly number[]
   /** GPU-milliseconds in which it waited. */
   readonly waitedGpuMs: readonly number[]
-  /** For whom it waited longest, as in `FedTime.waits`; null if it did not wait. */
+  /** The cause of the longest wait, as in `FedTime.waits`; null if there was none. */
   readonly culprit: string | null
 }
 
