@@ -1,5 +1,6 @@
 """Plain PyTorch under torchrun, which starts the ranks again when one dies: samples go on where the checkpoint is.
 
+export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1  # or gloo may look for ranks that are gone, and new ones wait for them
 torchrun --standalone --nproc-per-node 2 --max-restarts 3 with_torchrun.py digits --checkpoint run.pt
 """
 
