@@ -19,8 +19,10 @@ async function run() {
     if (asked === 'done') process.exit()
     require('node:module').enableCompileCache() // for less than the following it would not pay
     // All is written: an orderly end of Node would only tidy up memory, and close the record (see there).
-    if (asked === 'own' && (await require('../dist/warm-prepare.cjs').prepareIfReady(argv, readVersion())))
-      process.exit()
+    if (typeof asked === 'object') {
+      const from = { version: readVersion(), config: asked.config }
+      if (await require('../dist/warm-prepare.cjs').prepareIfReady(argv, from)) process.exit()
+    }
   } else require('node:module').enableCompileCache()
   // The same program without its other verbs, in one file: reading its modules one by one takes 60 ms, of a feed 200.
   const isCold = argv[0] === 'prepare' || argv[0] === 'feed'

@@ -47,6 +47,24 @@ const withSqlite = {
   },
 }
 
+/** Takes Node's own SQLite, which needs no addon, or better-sqlite3 where Node warns that its own is experimental. */
+const withBuiltInSqlite = (dist) => ({
+  name: 'with-built-in-sqlite',
+  setup(bundling) {
+    bundling.onResolve({ filter: /^better-sqlite3$/ }, ({ kind }) =>
+      kind === 'import-statement' ? { path: 'either', namespace: 'sqlite' } : undefined,
+    )
+    bundling.onLoad({ filter: /.*/, namespace: 'sqlite' }, () => ({
+      resolveDir: resolve(dist),
+      contents: `const [major, minor] = process.versions.node.split('.').map(Number)
+        const warns = major < 24 || (major === 24 && minor < 15) || (major === 25 && minor < 7)
+        module.exports = !warns
+        ? require('./records/sqlite/built-in-sqlite.js').BuiltInDatabase
+        : require('better-sqlite3')`,
+    }))
+  },
+})
+
 /** Leaves what few calls need in bundles of their own: the whole text of a bundle is read each time. */
 const withoutRareParts = {
   name: 'without-rare-parts',
@@ -89,7 +107,10 @@ const withOwnUrls = (dist) => ({
 const BUNDLES = {
   'warm-door': { entry: 'warm-door', plugins: [withoutFailures] },
   'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutRareParts] },
-  'warm-sqlite': { entry: 'records/sqlite/record-store', plugins: [withoutThreads, withSqlite] },
+  'warm-sqlite': {
+    entry: 'records/sqlite/record-store',
+    plugins: [withoutThreads, withBuiltInSqlite, withSqlite],
+  },
   'warm-postgres': {
     entry: 'records/postgres/record-store',
     plugins: [withoutThreads],

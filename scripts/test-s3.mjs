@@ -25,7 +25,7 @@ const START = {
 }
 
 const wanted = process.argv.slice(2).filter((word) => word in START)
-const servers = execFileSync('scripts/s3-servers.sh', {
+const servers = execFileSync('scripts/s3-servers.sh', wanted.length === 1 ? wanted : [], {
   encoding: 'utf8',
   stdio: ['ignore', 'pipe', 'inherit'],
 })
@@ -75,8 +75,6 @@ for (const [name, path] of servers) {
     process.stdout.write(`test:s3: ${name} at ${endpoint}, ${files.length} files\n`)
     // One file at a time: the answer is about the server, not about two tests that share its disk.
     const options = ['--test-concurrency=1', '--test-reporter=spec']
-    const { DSC_TEST_RERUN } = process.env // as in test.mjs
-    if (DSC_TEST_RERUN) options.push(`--test-rerun-failures=${join(DSC_TEST_RERUN, name)}.json`)
     const run = spawnSync(process.execPath, ['--test', ...options, ...files], {
       stdio: 'inherit',
       env: {

@@ -50,8 +50,9 @@ if (suite === undefined) {
 }
 const isAtDoor = name === 'e2e' && process.env.DSC_TEST_DOOR === '1'
 const { files: all, skip } = isAtDoor ? planDoorTests() : suite
-const { atOnce, timeoutMs = 300_000, environment = () => ({}), after } = suite
+const { atOnce, timeoutMs = 600_000, environment = () => ({}), after } = suite
 const env = { ...process.env, ...environment() }
+process.umask(0o022) // tests say which mode a file has
 // Suites that run side by side must not build under each other.
 if (!process.env.DSC_TEST_BUILT) run(process.execPath, 'scripts/build.mjs')
 const options = [
@@ -60,12 +61,6 @@ const options = [
   ...reporters(process.env.DSC_TEST_SKIPPED),
   ...(skip ? [`--test-skip-pattern=${skip}`] : []),
 ]
-// Given a folder, a suite that runs again repeats only the tests that failed.
-const { DSC_TEST_RERUN } = process.env
-if (DSC_TEST_RERUN) {
-  const run = [name, ...(isAtDoor ? ['door'] : []), ...(given.length > 0 ? ['given'] : [])].join('-')
-  options.push(`--test-rerun-failures=${join(DSC_TEST_RERUN, run)}.json`)
-}
 const named = given.some((word) => word.endsWith('.test.js'))
 run(process.execPath, '--test', ...options, ...given, ...(named ? [] : all))
 if (after) run(...after)
@@ -76,12 +71,12 @@ function run(program, ...words) {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-/** Besides the report, `DSC_TEST_SKIPPED` names a file that takes the names of test files in which a test was skipped. */
+/** Besides the report, `DSC_TEST_SKIPPED` names a file that takes the words that repeat the skipped tests. */
 function reporters(skippedFile) {
   const shown = ['--test-reporter=spec', '--test-reporter-destination=stdout']
   if (!skippedFile) return shown
   const kept = [
-    '--test-reporter=./scripts/bare/skipped-files.mjs',
+    '--test-reporter=./scripts/bare/skipped-tests.mjs',
     `--test-reporter-destination=${skippedFile}-${name}`,
   ]
   return [...shown, ...kept]

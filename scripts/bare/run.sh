@@ -6,7 +6,7 @@
 # own: Node and npm of this machine; oldest: Node 20.19 with its npm, the oldest that oxlint's native part allows (npm
 # leaves it out of an older Node's installation without a word). Prints how many tests were skipped, by reason. Needs root, debootstrap and
 # mount namespaces for all of that; else it takes away what it can: the programs of PATH. BARE_SKIPPED names a file that
-# takes the names of the test files in which a test was skipped.
+# takes the words with which node --test repeats the skipped tests.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PATH:/usr/sbin:/sbin"

@@ -8,4 +8,4 @@ npm run build
 grep -rlE 'needsRoot|whyNoSmallDisk|whyNoNamespaces|startPostgresServer|getuid' src --include='*.test.ts' \
   --exclude='cluster-*' --exclude-dir=operators --exclude-dir=web |
   sed 's|^src/\(.*\)ts$|dist/\1js|' |
-  xargs node --test --test-timeout=300000 --test-concurrency=2 --test-reporter=spec
+  xargs node --test --test-timeout=600000 --test-concurrency=2 --test-reporter=spec

@@ -1,130 +1,184 @@
-// dsc beside s5cmd, rclone and the AWS CLI, as they are and made as safe, in turn, against versitygw on loopback.
-// --sets of small,medium,large; --scale: a fraction makes a short run; --tools of dsc,s5cmd,rclone,aws, each also with
-// `, safe` (default: all that are here).
+// dsc beside s5cmd, rclone, boto3 (the AWS CLI shares its engine) and obstore, in turn, against versitygw on loopback.
+// --sets of small,medium,large, the last two also with -tls; --scale: a fraction makes a short run; --tools of
+// dsc,s5cmd,rclone,boto3,obstore; s5cmd, rclone and obstore also with `, safe` (default: all that are here).
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { globSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { makeCertificate } from '../../dist/testing/certificate.js'
 import { DSC, findPrograms, runTimed, versionOf } from './harness/processes.mjs'
 import { s3Dataset, startVersitygw, storeEnvironment, upload, writeSettings } from './harness/stores.mjs'
 import { count, formatBytes, median, ratio, span, table } from './harness/tables.mjs'
 
+const COPIER = fileURLToPath(new URL('stage/copy_bucket.py', import.meta.url))
 const MIB = 2 ** 20
 const SETS = {
-  small: { objects: 20_000, bytes: 10 * 1024 },
+  small: { objects: 20_000, bytes: 10 * 1024, without: ['boto3'] }, // it takes minutes
   medium: { objects: 2000, bytes: MIB },
   large: { objects: 4, bytes: 1024 * MIB },
 }
+/** A run over TLS would take twice as long with these, which come after others without TLS already. */
+const WITHOUT_OVER_TLS = ['rclone', 'boto3', 'rclone, safe']
 /** ext4 looks long for a free inode while many were deleted shortly before: small runs stay until their set is done. */
 const MAX_KEPT_BYTES = 512 * MIB
+/** Those that need the least processor time of all that do not verify. */
+const MADE_SAFE = ['s5cmd', 'rclone', 'obstore']
 
 export const benchmark = {
   page: 'stage.md',
-  options: { rounds: 5, sets: 'small,medium,large', scale: 1, tools: '' },
-  smoke: { rounds: 1, scale: 0.002 },
+  options: { rounds: 3, sets: 'small,medium,large,medium-tls,large-tls', scale: 1, tools: '' },
+  smoke: { rounds: 1, scale: 0.002, tools: 'dsc,s5cmd,obstore' },
   async run(bench) {
-    const programs = findPrograms('scripts/bench-peers.sh', 'scripts/s3-servers.sh versitygw')
+    const programs = findPrograms(
+      'scripts/bench-peers.sh',
+      'scripts/s3-servers.sh versitygw',
+      'scripts/bench/stage/venv.sh',
+    )
     if (!programs.versitygw || !programs.s5cmd)
       return bench.leaveOut('tools', 'versitygw and s5cmd are built with Go')
-    const { url } = await startVersitygw(bench, programs)
     const sets = bench.given.sets.split(',').map((name) => sizeOf(name, bench.given.scale))
-    upload(bench, sets, { url, s5cmd: programs.s5cmd, pathOf: (index) => `${index % 100}/${index}.bin` })
+    const stores = await startStores(bench, { programs, sets })
     const wanted = bench.given.tools.split(/,(?! )/)
-    const known = Object.entries(listTools(programs, url))
+    const known = Object.entries(listTools(programs))
     const tools = known.filter(([name]) => bench.given.tools === '' || wanted.includes(name))
     bench.versions.push('versitygw', basename(programs.s5cmd).replace('-', ' '))
-    if (programs.aws) bench.versions.push(versionOf(programs.aws, '--version'))
+    if (programs.python) bench.versions.push(versionOf(programs.python, COPIER, 'versions'))
     if (programs.rclone) bench.versions.push(versionOf(programs.rclone, 'version'))
-    const rows = sets.flatMap((set) => measureSet(bench, { set, tools, url, s5cmd: known[1][1] }))
-    const heads = ['objects', 'tool', 'seconds', 'wall ÷ dsc', 'CPU seconds', 'peak MiB', 'objects/s', 'MB/s']
-    bench.section('tools', table([...heads, 'verified GB per CPU second', 'safety'], rows, { texts: 2 }))
+    const rows = []
+    for (const set of sets) {
+      const store = set.isTls ? stores.tls : stores.plain
+      const those = tools.filter(([tool]) => !set.without.includes(tool))
+      rows.push(
+        ...(await bench.alone(() => measureSet(bench, { set, tools: those, store, first: known[1][1] }))),
+      )
+    }
+    const heads = ['objects', 'tool', 'seconds', 'wall ÷ dsc', 'CPU seconds', 'verified GB per CPU second']
+    bench.section('tools', table(heads, rows, { texts: 2 }))
   },
 }
 
-function measureSet(bench, { set, tools, url, s5cmd }) {
-  const { name, objects, bytes } = set
+/** Starts the store, and another over TLS on the same folder, with the objects of all sets. */
+async function startStores(bench, { programs, sets }) {
+  const plain = await startVersitygw(bench, programs)
+  const filled = new Map(sets.map((set) => [set.name, set]))
+  upload(bench, [...filled.values()], {
+    ...{ url: plain.url, s5cmd: programs.s5cmd },
+    pathOf: (index) => `${index % 100}/${index}.bin`,
+  })
+  const stores = { plain: { url: plain.url, env: storeEnvironment() } }
+  if (!sets.some(({ isTls }) => isTls)) return stores
+  const certificate = makeCertificate(bench.makeFolder('certificate'))
+  const { url } = await startVersitygw(bench, programs, plain.folder, certificate)
+  const { certFile } = certificate
+  return {
+    ...stores,
+    tls: { url, env: { ...storeEnvironment(), AWS_CA_BUNDLE: certFile, SSL_CERT_FILE: certFile } },
+  }
+}
+
+function measureSet(bench, { set, tools, store, first }) {
+  const { name, objects, bytes, isTls } = set
+  const what = `${count(objects)} × ${formatBytes(bytes)}${isTls ? ', TLS' : ''}`
   const used = []
-  measure(bench, { set, tool: s5cmd, url, used }) // the first reader finds the server's files on disk, not in memory
+  measure(bench, { set, tool: first, store, used }) // the first reader finds the server's files on disk, not in memory
   const runs = new Map(tools.map(([tool]) => [tool, []]))
   for (let round = 0; round < bench.given.rounds; round++)
     for (const [tool, how] of tools) {
-      const run = measure(bench, { set, tool: how, url, used })
+      const run = measure(bench, { set, tool: how, store, used })
       runs.get(tool).push(run)
-      bench.progress(`${name} round ${round + 1} ${tool}: ${run.seconds.toFixed(2)} s`)
+      const { seconds, cpuSeconds, rssMiB } = run
+      bench.progress(
+        `${name} ${what} ${round + 1} ${tool}: ${seconds.toFixed(2)} s, CPU ${cpuSeconds.toFixed(2)} s, ${rssMiB.toFixed(0)} MiB`,
+      )
     }
   for (const run of used) rmSync(run, { recursive: true, force: true })
   const secondsOf = (tool) => median((runs.get(tool) ?? []).map(({ seconds }) => seconds))
-  return tools.map(([tool, { does, verifies }]) => {
+  return tools.map(([tool, { verifies }], at) => {
     const cpuSeconds = median(runs.get(tool).map((run) => run.cpuSeconds))
     const cells = [
       span(runs.get(tool).map((run) => run.seconds)),
       ratio(secondsOf(tool), secondsOf('dsc')),
       cpuSeconds.toFixed(2),
-      median(runs.get(tool).map(({ rssMiB }) => rssMiB)).toFixed(0),
-      (objects / secondsOf(tool)).toFixed(0),
-      ((objects * bytes) / 1e6 / secondsOf(tool)).toFixed(1),
       verifies ? ((objects * bytes) / 1e9 / cpuSeconds).toFixed(2) : '-',
     ]
-    return [`${count(objects)} × ${formatBytes(bytes)}`, tool, ...cells, does]
+    return [at === 0 ? what : '', tool, ...cells]
   })
 }
 
-/** One run into an empty folder, with the page cache written back before, so that no tool pays for another. */
-function measure(bench, { set: { name, objects, bytes }, tool, url, used }) {
+/**
+ * One run into an empty folder, with the page cache written back before, so that no tool pays for another. Those of
+ * large sets get the memory that the run before had: a virtual machine may return free memory to its host, and then the
+ * first write to it takes twice the processor time.
+ */
+function measure(bench, { set: { name, objects, bytes }, tool, store: { url, env }, used }) {
   const cwd = bench.makeFolder('run')
   const target = join(cwd, 'target')
   mkdirSync(target)
   writeSettings(cwd, { [name]: s3Dataset(url, `${name}/`) })
   spawnSync('sync')
-  const run = runTimed(tool.words(name, target), { cwd, env: storeEnvironment() })
-  const files = readdirSync(cwd, { recursive: true, withFileTypes: true }).filter((entry) =>
-    entry.name.endsWith('.bin'),
-  )
-  const found = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
+  const before = objects * bytes > MAX_KEPT_BYTES ? used.splice(0) : []
+  for (const path of before.flatMap(listObjects)) spawnSync('dd', [`if=${path}`, 'iflag=nocache', 'count=0'])
+  const run = runTimed(tool.words({ set: name, target, url }), { cwd, env })
+  const files = listObjects(cwd)
+  const found = files.reduce((sum, path) => sum + statSync(path).size, 0)
   if (files.length !== objects || found !== objects * bytes)
-    throw new Error(`${tool.words(name, target)[0]} on ${name}: ${files.length} files, ${found} bytes`)
-  if (objects * bytes > MAX_KEPT_BYTES) rmSync(cwd, { recursive: true, force: true })
-  else used.push(cwd)
+    throw new Error(
+      `${tool.words({ set: name, target, url })[0]} on ${name}: ${files.length} files, ${found} bytes`,
+    )
+  for (const folder of before) rmSync(folder, { recursive: true, force: true })
+  used.push(cwd)
   return run
 }
 
-/** How each tool that is here copies `s3://bench/<set>/` of `url` into `target`, and what it does beyond copying. */
-function listTools({ s5cmd, rclone, aws }, url) {
+function listObjects(folder) {
+  return globSync(`${folder}/**/*.bin`)
+}
+
+/** How each tool that is here copies `s3://bench/<set>/` of `url` into `target`, and whether it verifies. */
+function listTools({ s5cmd, rclone, python }) {
   const tools = {
     dsc: {
-      words: (set) => [...DSC, 'prepare', set, '--task', 'bench'],
-      ...{ does: 'verified, synced', verifies: true },
+      words: ({ set }) => [...DSC, 'prepare', set, '--task', 'bench'],
+      verifies: true,
     },
     s5cmd: {
-      words: (set, target) => [s5cmd, '--endpoint-url', url, 'cp', `s3://bench/${set}/*`, `${target}/`],
-      does: 'neither',
-    },
-    rclone: rclone && {
-      words: (set, target) => [
-        ...[rclone, 'copy', `:s3:bench/${set}`, target, '--transfers', '64', '--checkers', '64'],
-        ...['--s3-provider', 'Other', '--s3-env-auth', '--s3-endpoint', url, '--s3-force-path-style'],
-      ],
-      does: 'MD5 of single parts',
-    },
-    aws: aws && {
-      words: (set, target) => [
-        aws,
+      words: ({ set, target, url }) => [
+        s5cmd,
         '--endpoint-url',
         url,
-        's3',
         'cp',
-        '--recursive',
-        '--only-show-errors',
-        `s3://bench/${set}/`,
-        target,
+        `s3://bench/${set}/*`,
+        `${target}/`,
       ],
-      does: 'neither',
     },
+    rclone: rclone && {
+      words: ({ set, target, url }) => [
+        ...[
+          'env',
+          '-u',
+          'AWS_CA_BUNDLE',
+          rclone,
+          'copy',
+          `:s3:bench/${set}`,
+          target,
+          '--transfers',
+          '64',
+          '--checkers',
+          '64',
+        ],
+        ...['--s3-provider', 'Other', '--s3-env-auth', '--s3-endpoint', url, '--s3-force-path-style'],
+      ],
+    },
+    boto3: python && byPython(python, 'boto3'),
+    obstore: python && byPython(python, 'obstore'),
   }
   const here = Object.entries(tools).filter(([, tool]) => tool)
-  return Object.fromEntries([
-    ...here,
-    ...here.slice(1).map(([name, tool]) => [`${name}, safe`, makeSafe(tool)]),
-  ])
+  const safe = here.filter(([name]) => MADE_SAFE.includes(name))
+  return Object.fromEntries([...here, ...safe.map(([name, tool]) => [`${name}, safe`, makeSafe(tool)])])
+}
+
+function byPython(python, name) {
+  return { words: ({ set, target, url }) => [python, COPIER, name, url, set, target] }
 }
 
 /**
@@ -134,14 +188,17 @@ function listTools({ s5cmd, rclone, aws }, url) {
 function makeSafe({ words }) {
   const pass = 'sync -f "$0" && find "$0" -type f -print0 | xargs -0 -n 500 -P 2 cksum >/dev/null'
   return {
-    words: (set, target) => ['sh', '-c', `"$@" && ${pass}`, target, ...words(set, target)],
-    ...{ does: 'synced, CRC pass', verifies: true },
+    words: (copy) => ['sh', '-c', `"$@" && ${pass}`, copy.target, ...words(copy)],
+    verifies: true,
   }
 }
 
-function sizeOf(name, scale) {
-  const { objects, bytes } = SETS[name]
+/** A set by its word: `large-tls` has the objects of `large`. */
+function sizeOf(word, scale) {
+  const [name, isTls] = [word.replace(/-tls$/, ''), word.endsWith('-tls')]
+  const { objects, bytes, without = isTls ? WITHOUT_OVER_TLS : [] } = SETS[name]
   // Of the large set, the objects shrink instead of their number.
-  if (name === 'large') return { name, objects, bytes: Math.max(MIB, Math.round(bytes * scale)) }
-  return { name, objects: Math.max(1, Math.round(objects * scale)), bytes }
+  if (name === 'large')
+    return { name, isTls, without, objects, bytes: Math.max(MIB, Math.round(bytes * scale)) }
+  return { name, isTls, without, objects: Math.max(1, Math.round(objects * scale)), bytes }
 }

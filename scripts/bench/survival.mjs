@@ -242,6 +242,7 @@ async function watch(bench, cache, inflict) {
   const child = spawn('python3', [READERS, cache.folder, String(readers), String(seconds)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  bench.after(() => child.kill('SIGKILL'))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   await lines.next() // all of them have read something
   await sleep((seconds * 1000) / 5)

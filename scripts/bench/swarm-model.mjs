@@ -1,46 +1,65 @@
 // A swarm as a model of links, with the product's own choice of who takes which part from whom: nothing but the links
-// costs time. --scale as for swarm, to hold the model against a run of the same size.
+// costs time. --scale as for swarm, to hold the model against a run of the same size. --shapes: large (in
+// parts, swarms of --nodes), small (whole files, swarms of --small-nodes).
 import { FULL } from '../../dist/agent/copies/send-room.js'
 import { planPassing, rankOwners } from '../../dist/policy/placement.js'
 import { planSharedPartBytes } from '../../dist/proof/plan-parts.js'
 import { EventQueue } from './harness/simulated-time.mjs'
-import { count, table } from './harness/tables.mjs'
+import { count } from './harness/tables.mjs'
 
-const FILE_BYTES = 32 * 1024 ** 2
+const LARGE = { files: 8, bytes: 32 * 1024 ** 2 }
+const SMALL = { files: 5000, bytes: 50 * 1024 }
 /** Between the last byte of a part and the first that is passed on: proof, manifest, a look at it. */
 const HOP_SECONDS = 0.15
-/** Requests that a node has under way: for what it reads from the store, and for what it waits for elsewhere. */
-const MOST = { direct: 2, awaited: 51 }
+/** Requests that a node has under way for what it waits for elsewhere. */
+const MOST_AWAITED = 51
+/** What a node has under way from the store: two parts, or what arrives in this time, at least so much. */
+const AHEAD = { parts: 2, seconds: 0.5, bytes: 1024 ** 2 }
 const FROM_STORE = -1
 
 export const benchmark = {
   page: 'swarm.md',
-  options: { nodes: '4,8,16,32,64,256,1024,4096', megabits: 25, 'store-megabits': 200, scale: 1 },
-  smoke: { nodes: '4,8', scale: 0.25 },
+  options: {
+    nodes: '32,1024,10000',
+    'small-nodes': '32',
+    shapes: 'large,small',
+    megabits: 25,
+    'store-megabits': 200,
+    scale: 1,
+  },
+  smoke: { nodes: '4,8', 'small-nodes': '4', scale: 0.05 },
   run(bench) {
-    const { megabits, 'store-megabits': storeMegabits, scale, nodes } = bench.given
-    const files = Math.max(1, Math.round(8 * scale))
+    const { megabits, 'store-megabits': storeMegabits, scale, nodes, 'small-nodes': smallNodes } = bench.given
     const speeds = { rate: (megabits * 1e6) / 8, storeRate: (storeMegabits * 1e6) / 8 }
-    const aloneSeconds = (files * FILE_BYTES) / speeds.rate
-    const sent = []
-    const rows = nodes.split(',').map((size) => {
-      const { doneAt, storeBytes } = simulate(Number(size), files, speeds)
-      const times = [doneAt[0], doneAt[Math.floor(size / 2)], doneAt.at(-1)]
-      sent.push((storeBytes / (files * FILE_BYTES)).toFixed(3))
-      return [count(size), ...times.map((at) => (at / aloneSeconds).toFixed(2))]
-    })
-    const copies = `The store sends ${sent.join(', ')} copies.`
-    bench.section('model', table(['nodes', 'first', 'median', 'last'], rows, { texts: 0 }), copies)
+    const model = (title, shape, sizes) => {
+      const scaled = { ...shape, files: Math.max(1, Math.round(shape.files * scale)) }
+      const bytes = scaled.files * scaled.bytes
+      const sent = []
+      const swarms = sizes.split(',').map((size) => {
+        const { doneAt, storeBytes } = simulate(Number(size), scaled, speeds)
+        sent.push(storeBytes / bytes)
+        const times = [doneAt[0], doneAt[Math.floor(size / 2)], doneAt.at(-1)]
+        const [first, middle, last] = times.map((at) => ((at * speeds.rate) / bytes).toFixed(2))
+        return `${count(size)} nodes: ${first}, ${middle} and ${last}`
+      })
+      const text = `First, median and last node, × alone. ${swarms.join('; ')}. Copies from the store: ${Math.max(...sent).toFixed(3)}.`
+      bench.section(title, text)
+    }
+    const shapes = bench.given.shapes.split(',')
+    if (shapes.includes('large')) model('model', LARGE, nodes)
+    if (shapes.includes('small')) model('small files', SMALL, smallNodes)
   },
 }
 
 /** Nodes that begin together: when each was done, in seconds, the first one first; and what the store sent. */
-function simulate(nodes, files, speeds) {
-  const partBytes = planSharedPartBytes(files * FILE_BYTES)
-  const parts = Array.from({ length: (files * FILE_BYTES) / partBytes }, (_, index) => {
+function simulate(nodes, { files, bytes }, speeds) {
+  const partBytes = Math.min(bytes, planSharedPartBytes(files * bytes))
+  const parts = Array.from({ length: (files * bytes) / partBytes }, (_, index) => {
     const at = index * partBytes
-    return { key: `${Math.floor(at / FILE_BYTES)}.bin`, offset: at % FILE_BYTES }
+    return { key: `${Math.floor(at / bytes)}.bin`, offset: at % bytes }
   })
+  const ahead = Math.max(AHEAD.bytes, (speeds.storeRate / nodes) * AHEAD.seconds)
+  const most = { direct: Math.max(AHEAD.parts, Math.ceil(ahead / partBytes)), awaited: MOST_AWAITED }
   const givers = planGivers(nodes, parts)
   const links = new Links(nodes, speeds)
   const has = parts.map(() => new Uint8Array(nodes))
@@ -85,7 +104,7 @@ function simulate(nodes, files, speeds) {
   }
   const begin = (node) => {
     for (const [name, lane] of Object.entries(lanes[node]))
-      while (lane.running < MOST[name] && lane.queue.length > 0) {
+      while (lane.running < most[name] && lane.queue.length > 0) {
         const part = lane.queue.shift()
         lane.running += 1
         const giver = givers[part][node]

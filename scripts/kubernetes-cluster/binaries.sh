@@ -4,12 +4,12 @@
 set -euo pipefail
 W="${DSC_TEST_KUBERNETES:-/var/cache/dsc-test/kubernetes}"
 KUBE=1.34.4
-[ "$(cat "$W/bin/version" 2>/dev/null)" != "$KUBE" ] || exit 0
 export GOTOOLCHAIN=local GOFLAGS=-mod=mod CGO_ENABLED=0
 command -v containerd runc etcd >/dev/null && [ -d /usr/lib/cni ] || {
   apt-get update -qq
   apt-get install -y -qq --no-install-recommends containerd runc etcd-server etcd-client containernetworking-plugins debootstrap jq
 }
+[ "$(cat "$W/bin/version" 2>/dev/null)" != "$KUBE" ] || exit 0
 mkdir -p "$W/bin" "$W/go/kube/hyper"
 cd "$W/go/kube"
 # k8s.io/kubernetes replaces its staging modules by folders that no module zip has: here by the published ones.

@@ -22,14 +22,14 @@ check "a pod reads the same dataset through a claim" ready claimer
 gone claimer
 check "its lease ends with it" eventually not_leased claimer
 T apply -f "$examples/job.yaml" >/dev/null
-check "the Job trains" completes train-flowers && says 'rank 0: 20 files' job/train-flowers
+check "the Job trains" all "completes train-flowers" "says 'rank 0: 20 files' job/train-flowers"
 T apply -f "$examples/torchrun.yaml" >/dev/null
 check "torchrun trains" completes torchrun
 for rank in 0 1; do check "rank $rank read the dataset" says "rank $rank: 20 files" -l job-name=torchrun; done
 check "each on its own node" [ "$(T get pod -l job-name=torchrun -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' | sort -u | grep -c node)" = 2 ]
 k patch --local -f "$examples/notebook.yaml" -o yaml \
   -p '{"spec": {"containers": [{"name": "notebook", "image": "registry.example/train:1", "command": ["sleep", "600"]}]}}' | T apply -f - >/dev/null
-check "the notebook has its dataset" ready notebook && reads notebook
+check "the notebook has its dataset" all "ready notebook" "reads notebook"
 gone notebook --force --grace-period=0
 check "pods that have completed hold nothing" eventually nothing_leased
 

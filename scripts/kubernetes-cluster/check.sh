@@ -8,7 +8,9 @@ pod reader flowers
 check "a pod in a restricted namespace reads its dataset by four lines" ready reader
 check "it holds the lease" leased reader
 check "its node names the dataset in a label" eventually labelled flowers
+check "no agent misses a door that nobody gave it" all 'agents_say serves' '! agents_say "no door"'
 check "the startup taint is gone" eventually no_taint
+check "dsc doctor in an agent finds its node, kubelet's room and no Kueue" doctored
 hinted=$(A hint flowers --affinity)
 k run preferring --image=x --dry-run=client -o json | jq --argjson it "$hinted" '.spec.affinity.nodeAffinity = $it' >"$W/preferring.json"
 check "a pod may prefer it by the term that dsc hint prints" k create --dry-run=server -f "$W/preferring.json"
@@ -36,12 +38,12 @@ check "a mistake is an event" event mistaken 'InvalidArgument.*volumeAttributes.
 show mistaken
 gone mistaken --wait=false
 pod two birds && pod three bees
-check "two more datasets fill the node" ready two && ready three
+check "two more datasets fill the node" all "ready two" "ready three"
 pod fourth large
 check "no room is an event with the holders" event fourth 'ResourceExhausted.*leased by pod:team-a/'
 show fourth
 gone three
-check "and the pod runs once a holder has ended" ready fourth 180s
+check "and the pod runs once a holder has ended" ready fourth
 check "what was evicted for it loses its label" eventually not_labelled bees
 gone fourth
 gone two --force --grace-period=0
@@ -50,15 +52,14 @@ check "a pod that is deleted by force holds nothing" eventually not_leased two
 kill -9 $(agent_pid node0)
 check "an agent that is killed takes nothing from its pods" reads reader
 pod late birds
-check "a pod that comes while it is away runs once it is back" ready late 180s
+check "a pod that comes while it is away runs once it is back" ready late
 check "the lease of the first is still there" leased reader
-k -n team-a get pod reader -o jsonpath='{.status.phase}' | grep -q Running
 end kubelet-node0 -KILL
 gone late --wait=false
 bash "$(dirname "$0")/kubelet.sh" node0
 check "a pod that is deleted while kubelet is away holds nothing once it is back" eventually not_leased late
 pod again bees
-check "the driver is known to the new kubelet" ready again 120s
+check "the driver is known to the new kubelet" ready again
 check "who read all the time still reads" reads reader
 k -n team-a create secret generic hub --from-literal=HF_TOKEN=hf_kubernetes --from-literal=HF_ENDPOINT=$(hub) >/dev/null
 k -n team-a create secret generic wrong --from-literal=token=hf_wrong --from-literal=HF_ENDPOINT=$(hub) >/dev/null

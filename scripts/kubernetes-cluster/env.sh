@@ -12,10 +12,10 @@ start() {
   setsid nice -n 5 "$@" >"$W/log/$name.log" 2>&1 </dev/null &
   echo $! >"$W/pid/$name"
 }
+# lives NAME: whether the process still runs. Its pid may belong to another one by now.
+lives() { [ -e "$W/pid/$1" ] && grep -aqs "${1%%-*}" "/proc/$(cat "$W/pid/$1")/cmdline"; }
 end() {
-  local pid
-  pid=$(cat "$W/pid/$1" 2>/dev/null) || return 0
-  kill ${2:--TERM} "$pid" 2>/dev/null || true
-  for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+  ! lives "$1" || kill ${2:--TERM} "$(cat "$W/pid/$1")" 2>/dev/null || true
+  for _ in $(seq 100); do lives "$1" || break; sleep 0.1; done
   rm -f "$W/pid/$1"
 }

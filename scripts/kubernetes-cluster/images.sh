@@ -5,6 +5,9 @@ set -euo pipefail
 . "$(dirname "$0")/env.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$W/img" "$W/make/pause"
+# Those of the last run do if nothing that they are made of has changed.
+[ "$(cat "$W/img/of" 2>/dev/null)" != "$CHECKOUT" ] || [ -n "$(find "$CHECKOUT"/{dist,scripts/container,scripts/package,package-lock.json} "$here"/{images.sh,make-image.py} -newer "$W/img/of" -print -quit)" ] || exit 0
+rm -f "$W/img/of"
 cc -static -Os -s "$here/pause.c" -o "$W/make/pause/pause"
 python3 "$here/make-image.py" "$W/img/pause.tar" docker.io/local/pause:1 "$W/make/pause" entrypoint=/pause user=65535:65535
 (cd "$CHECKOUT" && nice -n 15 node scripts/package/package.mjs executable --output "$W/make/dist")
@@ -24,3 +27,4 @@ for each in python torchrun; do
 done
 rm -rf "$R"/var/cache/apt/archives/*.deb "$R"/var/lib/apt/lists/*
 python3 "$here/make-image.py" "$W/img/dsc.tar" registry.example/dsc:0.1.0 "$R" entrypoint=/usr/bin/dsc cmd=--help user=10001:10001
+echo "$CHECKOUT" >"$W/img/of"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A node: containerd and kubelet in a mount namespace of their own (their /var/lib/kubelet, /var/lib/dsc, machine-id),
+# A node, which evicts pods when $NODEFS of its disk is left (1%): containerd and kubelet in a mount namespace of their own (their /var/lib/kubelet, /var/lib/dsc, machine-id),
 # node0 in the network of the control plane.   node.sh node0
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
@@ -61,9 +61,11 @@ failSwapOn: false
 makeIPTablesUtilChains: false
 resolvConf: $D/resolv.conf
 imageGCHighThresholdPercent: 100
-evictionHard: {memory.available: 100Mi, nodefs.available: "1%", imagefs.available: "1%"}
+evictionHard: {memory.available: 100Mi, nodefs.available: "${NODEFS:-1%}", imagefs.available: "1%"}
 nodeStatusUpdateFrequency: 5s
 syncFrequency: 10s
+featureGates: {KubeletCrashLoopBackOffMax: true}
+crashLoopBackOff: {maxContainerRestartPeriod: 5s} # agents are killed often
 YAML
 for each in cpu cpuacct cpuset memory devices freezer blkio pids systemd hugetlb; do # kubelet wants its root to be there
   [ -d /sys/fs/cgroup/$each ] && mkdir -p /sys/fs/cgroup/$each/hk8s-$N
@@ -82,11 +84,11 @@ mount --bind "$D/machine-id" /etc/machine-id
 exec nsenter --net=/run/netns/$NET containerd -c "$D/containerd.toml"
 SH
 start containerd-$N unshare --mount --uts --propagation private bash "$D/boot.sh"
-for _ in $(seq 50); do ctr -a /run/hk8s-$N.sock version >/dev/null 2>&1 && break; sleep 0.2; done
+for _ in $(seq 300); do ctr -a /run/hk8s-$N.sock version >/dev/null 2>&1 && break; sleep 0.2; done
 for image in "$W"/img/*.tar; do ctr -a /run/hk8s-$N.sock -n k8s.io images import "$image" >/dev/null; done
 for name in registry.example/train:1 docker.io/library/busybox:1.37; do # for the examples
   ctr -a /run/hk8s-$N.sock -n k8s.io images tag --force registry.example/dsc:0.1.0 $name >/dev/null
 done
 bash "$(dirname "$0")/kubelet.sh" "$N"
-for _ in $(seq 60); do in_net kubectl get node $N >/dev/null 2>&1 && break; sleep 1; done
-in_net kubectl wait --for=condition=Ready node/$N --timeout=120s
+for _ in $(seq 300); do in_net kubectl get node $N >/dev/null 2>&1 && break; sleep 1; done
+in_net kubectl wait --for=condition=Ready node/$N --timeout=300s

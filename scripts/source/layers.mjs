@@ -12,8 +12,8 @@ export const EDGES = [
   },
   {
     to: 'answers',
-    why: 'the kinds of fields that JSON answers have, each with its unit',
-    from: 'failure cache cli',
+    why: 'the kinds of fields that JSON answers and files have, each with its unit',
+    from: 'failure exchange memory cache cli',
   },
   {
     to: 'failure',
@@ -23,7 +23,7 @@ export const EDGES = [
   {
     to: 'platform',
     why: 'processes, disks and files of this machine',
-    from: 'log config records frames feed exchange memory cache agent open executable cli manifest sources samples',
+    from: 'log http config records frames feed exchange memory cache agent open executable cli manifest sources samples',
   },
   {
     to: 'policy',
@@ -39,7 +39,7 @@ export const EDGES = [
   {
     to: 'config',
     why: 'what dsc.yaml and the environment say, as one object',
-    from: 'sources cache agent cli',
+    from: 'cache agent cli',
   },
   { to: 'records', why: 'the record, behind its port', from: 'cache agent open cli sources' },
   {
@@ -54,7 +54,7 @@ export const EDGES = [
   {
     to: 'manifest',
     why: 'the one owner of what is known of each file of a copy',
-    from: 'sources cache agent open cli',
+    from: 'sources cache agent open',
   },
   {
     to: 'sources',
@@ -89,7 +89,6 @@ export const EDGES = [
     why: 'the cache of a node: where its files lie, what opens it',
     from: 'cache/api cache/arrivals cache/download cache/eviction cache/leases cache/names cache/prepare cache/status cache/upkeep',
   },
-  { to: 'cache/api', why: 'what a node does for its user is among their surroundings', from: 'cache' },
   {
     to: 'cache/arrivals',
     why: 'what readers of an arriving copy need is fetched first, and a status says who they are',
@@ -166,7 +165,8 @@ export const SPLIT = ['cache', 'feed']
 /** Files that decide and do nothing else: no clock, randomness, process, waiting or packages, and nothing impure imported. */
 export const PURE = [
   /^memory\/(step|ways|explain)\//,
-  /^(model|policy)\//,
+  /^(model|policy|answers)\//,
+  /^(exchange|memory)\/[a-z]+-answer\.ts$/,
   /\/(plan|view)\//,
   /\/plan-[^/]*$/,
   /^agent\/gateway\/s3-request\.ts$/,
@@ -179,4 +179,4 @@ export const PURE = [
 export const NOT_PURE = [/\/plan-prepare\.ts$/, /\/plan-files?\.ts$/]
 
 /** Packages that only compute. */
-export const PURE_PACKAGES = ['cli-truncate', 'string-width', 'wrap-ansi']
+export const PURE_PACKAGES = ['cli-truncate', 'string-width', 'wrap-ansi', 'zod']

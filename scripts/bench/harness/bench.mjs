@@ -1,4 +1,6 @@
 // One run of a benchmark: its options, its folder, what it measured, and what must be ended after it.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,6 +59,25 @@ export class Bench {
   /** Calls `end` after the run, in reverse order. The helpers of `src/testing` take this as their context. */
   after(end) {
     this.#ends.push(end)
+  }
+
+  /**
+   * Calls `measure` while nothing else runs here: DSC_BENCH_ALONE is a command, as `flock FILE`, that waits for the
+   * machine and keeps it until the program ends whose words follow.
+   */
+  async alone(measure) {
+    const words = process.env.DSC_BENCH_ALONE?.split(' ')
+    if (!words) return measure()
+    const holder = spawn(words[0], [...words.slice(1), 'sh', '-c', 'echo && exec cat >&2'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    await once(holder.stdout, 'data')
+    try {
+      return await measure()
+    } finally {
+      holder.stdin.end()
+      await once(holder, 'exit')
+    }
   }
 
   /** A section of the page: lines, or parts of them, each of which may be a list of lines. */

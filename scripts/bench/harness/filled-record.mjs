@@ -16,7 +16,7 @@ export async function fillRecord(path, { nodes, datasets, isLeased }) {
     `copy_id, dataset, node, version, state, origin, source, directory, path, charged_bytes, charged_inodes,
     written_bytes, files, content_bytes, last_task, last_used_at_ms, created_at_ms, ready_at_ms`,
   )
-  const insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+  const insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
   const insertEvent = eventInserter(database)
   const at = Date.now() - HOUR_MS
   database.transaction(() => {
@@ -52,7 +52,7 @@ export async function fillRecord(path, { nodes, datasets, isLeased }) {
         )
         if (!isLeased) continue
         if ((n + d) % 3 === 0)
-          insertLease.run(id, id, 'use', task, '{"kind":"ttl"}', at, at, at + 25 * HOUR_MS)
+          insertLease.run(id, id, 'use', task, '{"kind":"ttl"}', at, at, at + 25 * HOUR_MS, node)
         insertEvent.run(
           at,
           'staged',

@@ -1,9 +1,10 @@
 // Stores and web servers on loopback, what is in them, and the dsc.yaml of a node that reads them.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setDefaultCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { findFreePort } from '../../../dist/testing/free-port.js'
 import { startServer, startTalking } from './processes.mjs'
@@ -41,8 +42,18 @@ export function writeSettings(folder, datasets, { name = 'dsc.yaml', ...more } =
   return path
 }
 
-/** A versitygw whose objects lie in `folder`, which keeps connections as S3 does. */
-export async function startVersitygw(bench, { versitygw }, folder = bench.makeFolder('store')) {
+/**
+ * A versitygw whose objects lie in `folder`, which keeps connections as S3 does; over TLS with `certificate`, from files
+ * `certFile` and `keyFile`, which this process then trusts.
+ */
+export async function startVersitygw(
+  bench,
+  { versitygw },
+  folder = bench.makeFolder('store'),
+  certificate = undefined,
+) {
+  const tls = certificate ? ['--cert', certificate.certFile, '--key', certificate.keyFile] : []
+  if (certificate) setDefaultCACertificates([readFileSync(certificate.certFile, 'utf8')])
   const port = await findFreePort()
   const keys = ['--access', KEYS.AWS_ACCESS_KEY_ID, '--secret', KEYS.AWS_SECRET_ACCESS_KEY]
   const words = [
@@ -50,13 +61,14 @@ export async function startVersitygw(bench, { versitygw }, folder = bench.makeFo
     '--keep-alive',
     '--quiet',
     ...keys,
+    ...tls,
     '--port',
     `127.0.0.1:${port}`,
     'posix',
     folder,
   ]
   const { pid } = startServer(bench, words)
-  return untilUp({ pid, url: `http://127.0.0.1:${port}`, folder })
+  return untilUp({ pid, url: `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`, folder })
 }
 
 /** nginx over the files of a folder. */
