@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { KeptRepository } from './cache/cache.js'
-import { DscError, isDscError } from './failure/dsc-error.js'
+import { DscError } from './failure/dsc-error.js'
+import { unlessRejected } from './failure/unless-code.js'
 import { type Dataset, findOwner } from './model/dataset.js'
 import { findHubUrl, nameHubFolder, parseSourceUrl, type SourceScheme } from './model/source-url.js'
 import { findHomeDirectory } from './platform/this-user.js'
@@ -55,10 +56,7 @@ export async function findOwnAccess(dataset: Dataset): Promise<HandedAccess | un
   const { scheme } = parseSourceUrl(dataset.source)
   if (scheme === 's3') {
     const { findOwnKeys } = await import('./sources/s3/own-keys.js')
-    return findOwnKeys(dataset).catch((error: unknown) => {
-      if (isDscError(error, 'SOURCE_DENIED')) return undefined // this user has no keys
-      throw error
-    })
+    return unlessRejected(['SOURCE_DENIED'], findOwnKeys(dataset)) // undefined: this user has no keys
   }
   if (scheme !== 'hf') return undefined
   const { findHubToken } = await import('./sources/hf/hub-token.js')

@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
+import type { ClusterApi } from './agent/calls/cluster-api.js'
+import type { NodeSurroundings } from './cache/api/node-api.js'
 import type { Cache } from './cache/cache.js'
 import { requireOneOwner } from './cache/require-one-owner.js'
-import type { RecordOptions, Surroundings } from './cache/surroundings.js'
+import type { RecordOptions } from './cache/surroundings.js'
 import { findKept, findOwnAccess, openSource } from './compose-sources.js'
 import type { Config, RecordLocation } from './config/config.js'
 import { findDoor } from './config/find-door.js'
@@ -18,9 +20,10 @@ import type { SqlDatabase } from './records/database/sql-database.js'
 import type { StagingPlan } from './sources/source.js'
 
 /** Everything that the configuration decides. `close` closes what was opened once. */
-interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
+interface Composed extends Omit<NodeSurroundings, 'report' | 'signal' | 'environment'> {
   readonly config: (overrides?: Overrides) => Promise<Config>
   readonly reopenRecord: () => Promise<RecordStore>
+  readonly openCluster: () => Promise<ClusterApi>
   /** Reads an argument that names a record. */
   readonly locateRecord: (raw: string) => Promise<RecordLocation>
   readonly openDatabase: (raw: string, options: { readonly mustExist: boolean }) => Promise<SqlDatabase>
@@ -111,6 +114,15 @@ export function compose(configPath: string | undefined, options: ComposeOptions 
       if (door) return door.createApi((await config()).stage)
       const cache = await openOwnCache()
       return (await import('./cache/api/node-api.js')).createOwnApi(record ? { ...cache, record } : cache)
+    },
+    openCluster: async () => {
+      const door = await knock()
+      if (door) return door.createCluster()
+      const [{ createOwnCluster }, { readAgentAccess }] = await Promise.all([
+        import('./agent/calls/cluster-api.js'),
+        import('./agent/calls/agent-access.js'),
+      ])
+      return createOwnCluster(await openRecord(), await readAgentAccess(await config()))
     },
     askPasses: async (copyIds) => (await knock())?.askPasses(copyIds),
     openSource,
@@ -227,6 +239,7 @@ async function openCache(
     openStagingSource: config.record.kind === 'postgres' ? createStagingSource(config, record) : undefined,
     measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
     listSlurmJobs: async () => (await import('./cache/leases/slurm-queue.js')).listSlurmJobs(),
+    historyMs: config.historyMs,
     transfer: {
       stallTimeoutMs,
       concurrency,

@@ -6,8 +6,7 @@ import { showFailure } from './cli/output/show-failure.js'
 import { goesThroughDoor, runProgram } from './cli/program.js'
 import { readVerbWords } from './cli/verb-words.js'
 import { compose, readVersion } from './compose.js'
-import { isLoggedToFile, log, startLog } from './log/log.js'
-import { readLogSettings } from './log/read-log-settings.js'
+import { isLoggedToFile, log, readLogSettings, startLog } from './log/log.js'
 import { writeAll } from './platform/standard-streams.js'
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { statSync, writeFileSync } from 'node:fs'
+import { realpathSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -24,7 +24,7 @@ async function openReady(context: TestContext) {
     words: readonly string[],
     environment: Readonly<Record<string, string>> = { DSC_DOOR: service.path },
   ) =>
-    new Promise<{ stdout: string; notes: string; outcome: string; loaded: readonly string[] }>((resolve) => {
+    new Promise<{ stdout: string; notes: string; outcome: unknown; loaded: readonly string[] }>((resolve) => {
       const env = { HOME: folder, USER: 'ada', ...environment }
       execFile(process.execPath, ['-e', SHORT_WAY, ...words], { cwd: folder, env }, (_, stdout, stderr) => {
         const [notes = '', last = ''] = stderr.split(/\n(?=[^\n]*$)/)
@@ -46,7 +46,7 @@ test('a copy that the service has ready is leased from one small file, which loa
     modules
       .map((name) => name.slice('NativeModule '.length))
       .filter((name) => !/^stream|string_dec/.test(name)),
-    ['net', 'os'],
+    ['os', 'net'],
   )
   assert.ok(statSync(BUNDLE).size < 18_000, `${statSync(BUNDLE).size} bytes`)
 })
@@ -76,9 +76,10 @@ test('whatever is not that simple is left to the whole program, and a cache of o
   for (const ofJob of [{ SLURM_JOB_USER: 'ada' }, { SLURM_JOB_ACCOUNT: 'vision' }])
     assert.equal(await outcomeOf(['flowers', '--task', 'second'], { DSC_DOOR: path, ...ofJob }), way)
   for (const environment of [{ DSC_DOOR: 'none' }, { DSC_RECORD: 'record.db' }, { DSC_CACHE_ROOT: 'cache' }])
-    assert.equal(await outcomeOf(['flowers', '--task', 'x'], environment), 'own')
-  writeFileSync(join(folder, 'dsc.yaml'), 'datasets: {}\n')
-  assert.equal(await outcomeOf(['flowers', '--task', 'x'], {}), 'own')
+    assert.deepEqual(await outcomeOf(['flowers', '--task', 'x'], environment), {})
+  const config = join(realpathSync(folder), 'dsc.yaml')
+  writeFileSync(config, 'datasets: {}\n')
+  assert.deepEqual(await outcomeOf(['flowers', '--task', 'x'], {}), { config }, 'the file is found once')
   assert.equal(await outcomeOf(['flowers', '--task', 'second']), 'done', 'DSC_DOOR counts before a file')
   assert.equal((await cache.record.listLeases({ purpose: 'use' })).length, 2)
 })

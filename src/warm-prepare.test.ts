@@ -1,21 +1,24 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { openPostgresDatabase } from './records/postgres/postgres-database.js'
+import { succeeds } from './testing/dsc-processes.js'
 import { startPostgresServer } from './testing/postgres-server.js'
 import { makeWorld, writeTree } from './testing/world.js'
 
 const BUNDLE = fileURLToPath(new URL('./warm-prepare.cjs', import.meta.url))
 /** Ends with 0 if the short way did all, else with 9. */
 const SHORT_WAY = `require(${JSON.stringify(BUNDLE)})
-  .prepareIfReady(['prepare', ...process.argv.slice(1)], '0').then((isDone) => { process.exitCode = isDone ? 0 : 9 })`
+  .prepareIfReady(['prepare', ...process.argv.slice(1)], { version: '0' })
+  .then((isDone) => { process.exitCode = isDone ? 0 : 9 })`
 
 const MANIFEST = new URL('./manifest/manifest.js', import.meta.url).href
 /** Goes the short way in vain, then publishes a manifest into which somebody else looks. */
-const THEN_PUBLISH = `require(${JSON.stringify(BUNDLE)}).prepareIfReady(['prepare', 'other'], '0').then(async () => {
+const THEN_PUBLISH = `require(${JSON.stringify(BUNDLE)}).prepareIfReady(['prepare', 'other'], { version: '0' }).then(async () => {
   const { Manifest } = await import(${JSON.stringify(MANIFEST)})
   const manifest = Manifest.create('.')
   const looking = Manifest.openPublished('.')
@@ -39,8 +42,7 @@ async function makeReadyWorld(context: TestContext, record?: string) {
     other: { source: `${pathToFileURL(folder)}/` },
   }
   await world.configure({ ...(record && { record }), datasets })
-  const first = await world.dsc('prepare', 'data', '--task', 'first')
-  assert.equal(first.code, 0, first.stderr)
+  const first = await succeeds(world.dsc('prepare', 'data', '--task', 'first'))
   const prepareShort = (...words: string[]) =>
     new Promise<Answer>((resolve) => {
       const options = {
@@ -62,6 +64,12 @@ test('a ready copy is leased the short way, and whatever is not that simple is l
   for (const words of [['other'], ['data', '--refresh'], ['nothing'], ['data', '--ttl', 'soon']]) {
     assert.deepEqual(await prepareShort(...words), { code: 9, stdout: '' }, words.join(' '))
   }
+})
+
+test('what the short way reads is small: neither the addon of better-sqlite3 nor what opens manifests', () => {
+  const text = readFileSync(BUNDLE, 'utf8')
+  assert.ok(text.length < 42_000, `${text.length} bytes`)
+  assert.doesNotMatch(text, /better.sqlite3|CREATE TABLE/)
 })
 
 test('a record in PostgreSQL is asked the short way, too, unless the node is another cache', async (context) => {

@@ -21,23 +21,30 @@ import type { RecordStore } from './records/contract/record-store.js'
  * The path that every job takes every time: `dsc prepare <declared dataset>` whose copy is ready. It is bundled
  * into one file and loads neither commander nor anything that stages, so that it takes about as long as opening
  * the record (`npm run bench -- warm`). False: it is not that simple, and nothing was done that the
- * whole program would not do again; every failure is left to the whole program, too.
+ * whole program would not do again; every failure is left to the whole program, too. `config`: the file
+ * in effect, which warm-door.ts has found.
  */
-export async function prepareIfReady(argv: readonly string[], version: string): Promise<boolean> {
+export async function prepareIfReady(
+  argv: readonly string[],
+  from: { readonly version: string; readonly config: string | undefined },
+): Promise<boolean> {
   try {
-    return await takeAndReport(argv, version)
+    return await takeAndReport(argv, from)
   } catch {
     return false
   }
 }
 
-async function takeAndReport(argv: readonly string[], version: string): Promise<boolean> {
+async function takeAndReport(
+  argv: readonly string[],
+  { version, config: found }: Parameters<typeof prepareIfReady>[1],
+): Promise<boolean> {
   if (process.env.DSC_LOG) return false // there would be nothing of it in the log
   const values = readReadyWords(argv)
   if (values === undefined) return false
   const { name } = values
   const config = await loadConfig({
-    explicitPath: values.config,
+    explicitPath: values.config ?? found,
     environment: process.env,
     workingDirectory: process.cwd(),
     homeDirectory: findHomeDirectory(),
@@ -72,7 +79,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     if (nodes.find((entry) => entry.node === node)?.cacheRoot !== cache.root) return false
     const ready = await takeReadyCopy({ record, node, nowMs }, { dataset, lease })
     if (ready.outcome !== 'ready') return false
-    await addUse({ record, nowMs }, { copy: ready.copy, lease, waitedMs: 0 })
+    await addUse({ record, nowMs }, { copy: ready.copy, lease, wait: { readyMs: 0 } })
     printReady({ ...ready, isStagedHere: false, lease }, values)
     isDone = true
     return true

@@ -1,5 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { atEndNow } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
+import { unlessCode } from '../failure/unless-code.js'
 import { isRefused } from '../platform/disk-failure.js'
 import { HeldFolder } from '../platform/held-folder.js'
 import type { Cache } from './cache.js'
@@ -62,25 +64,22 @@ export function unmarkAdopted(place: AdoptedPlace): void {
 export async function removeAdoptedFolder(place: AdoptedPlace, trashName: string): Promise<void> {
   const held = findParent(place.path)
   if (held === undefined) return
-  const { parent, name } = held
-  try {
-    const trashed = `${name}.dsc-trash-${trashName}`
-    const left = [name, trashed].filter((entry) => parent.has(entry))
-    for (const entry of left) {
-      if (!isMarkedIn(held, place, entry)) throw notMarked(place)
-      parent.refuseLink(entry)
-    }
-    try {
-      parent.move(name, parent, trashed)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
-      await parent.remove(name) // from a lower layer of overlayfs
-    }
-    await parent.remove(trashed)
-    if (readMarker(parent.pathOf(markerOf(name)))?.label === place.label) parent.unlink(markerOf(name))
-  } finally {
-    parent.close()
+  using parent = held.parent
+  const { name } = held
+  const trashed = `${name}.dsc-trash-${trashName}`
+  const left = [name, trashed].filter((entry) => parent.has(entry))
+  for (const entry of left) {
+    if (!isMarkedIn(held, place, entry)) throw notMarked(place)
+    parent.refuseLink(entry)
   }
+  try {
+    parent.move(name, parent, trashed)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    await parent.remove(name) // from a lower layer of overlayfs
+  }
+  await parent.remove(trashed)
+  if (readMarker(parent.pathOf(markerOf(name)))?.label === place.label) parent.unlink(markerOf(name))
 }
 
 /** Opens the folder without following links; throws CACHE_ROOT_INVALID unless it is marked. */
@@ -109,31 +108,20 @@ function isMarkedIn(
 }
 
 function readMarker(path: string): { readonly label: string; readonly uid: number } | undefined {
-  let descriptor: number
-  try {
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  } catch (error) {
-    if (['ENOENT', 'ELOOP', 'EACCES', 'ENXIO'].includes((error as NodeJS.ErrnoException).code ?? ''))
-      return undefined
-    throw error
-  }
-  try {
-    const stats = fstatSync(descriptor)
-    if (!stats.isFile() || stats.nlink !== 1 || stats.size > 4096) return undefined
-    return { label: readFileSync(descriptor, 'utf8'), uid: stats.uid }
-  } finally {
-    closeSync(descriptor)
-  }
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const descriptor = unlessCode(['ENOENT', 'ELOOP', 'EACCES', 'ENXIO'], () => openSync(path, flags))
+  if (descriptor === undefined) return undefined
+  using _ = atEndNow(() => closeSync(descriptor))
+  const stats = fstatSync(descriptor)
+  if (!stats.isFile() || stats.nlink !== 1 || stats.size > 4096) return undefined
+  return { label: readFileSync(descriptor, 'utf8'), uid: stats.uid }
 }
 
 function withParent<T>(place: AdoptedPlace, act: (parent: HeldFolder, name: string) => T): T | false {
   const held = findParent(place.path)
   if (held === undefined) return false
-  try {
-    return act(held.parent, held.name)
-  } finally {
-    held.parent.close()
-  }
+  using parent = held.parent
+  return act(parent, held.name)
 }
 
 /** Opens the parent, one name at a time: the path contained no links when the folder was adopted. */
@@ -143,13 +131,9 @@ function findParent(path: string): { readonly parent: HeldFolder; readonly name:
   let folder = HeldFolder.find('/')
   if (name === undefined || !path.startsWith('/')) return undefined
   for (const step of names) {
-    const parent: HeldFolder | undefined = folder
+    using parent: HeldFolder | undefined = folder
     if (parent === undefined) return undefined
-    try {
-      folder = parent.findFolder(step)
-    } finally {
-      parent.close()
-    }
+    folder = parent.findFolder(step)
   }
   return folder && { parent: folder, name }
 }

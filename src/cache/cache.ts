@@ -35,6 +35,8 @@ export interface Cache {
   /** Job ids that Slurm still knows; undefined if that cannot be found out, and then nothing is concluded. */
   readonly listSlurmJobs: () => Promise<ReadonlySet<string> | undefined>
   readonly transfer: TransferSettings
+  /** How long the history keeps events, in ms. */
+  readonly historyMs: number
   /** Limits of all stagings of the node together; absent = no limit. */
   readonly nodeBudget?: NodeBudget
 }

@@ -56,13 +56,9 @@ export async function guardCopy(
   const readers = findReadersOf(cache, copy)
   const isDeclared = cache.declared?.some(({ name }) => name === copy.dataset)
   if (readers === undefined && !isDeclared) return
-  const held = findHeld(cache.root, namesBelow(cache.root, copy.directory))
+  using held = findHeld(cache.root, namesBelow(cache.root, copy.directory))
   if (held === undefined) return
-  try {
-    if (readers) await guardFolder(held.path, readers)
-    else if ((statSync(held.path).mode & FOR_OTHERS) === 0)
-      letEverybodyIn(held.path, 0o700 | (statSync(cache.root).mode & FOR_GROUP_AND_OTHERS))
-  } finally {
-    held.close()
-  }
+  if (readers) await guardFolder(held.path, readers)
+  else if ((statSync(held.path).mode & FOR_OTHERS) === 0)
+    letEverybodyIn(held.path, 0o700 | (statSync(cache.root).mode & FOR_GROUP_AND_OTHERS))
 }

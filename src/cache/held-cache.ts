@@ -41,25 +41,17 @@ export async function discardHeld(
   trashName = randomBytes(8).toString('hex'),
 ): Promise<void> {
   if (isGone(root)) return
-  const trash = makeHeld(root, ['trash'])
-  try {
-    const moved = moveToTrash(root, names, { trash, trashName })
-    if (moved === undefined) await removeInPlace(root, names)
-    await trash.remove(trashName)
-    if (moved !== undefined && moved !== trashName) await trash.remove(moved)
-  } finally {
-    trash.close()
-  }
+  using trash = makeHeld(root, ['trash'])
+  const moved = moveToTrash(root, names, { trash, trashName })
+  if (moved === undefined) await removeInPlace(root, names)
+  await trash.remove(trashName)
+  if (moved !== undefined && moved !== trashName) await trash.remove(moved)
 }
 
 /** A folder in a lower layer of overlayfs, from a container's image, cannot be renamed. */
 async function removeInPlace(root: string, names: readonly string[]): Promise<void> {
-  const parent = findHeld(root, names.slice(0, -1))
-  try {
-    await parent?.remove(names.at(-1)!)
-  } finally {
-    parent?.close()
-  }
+  using parent = findHeld(root, names.slice(0, -1))
+  await parent?.remove(names.at(-1)!)
 }
 
 /**
@@ -71,7 +63,7 @@ function moveToTrash(
   names: readonly string[],
   to: { readonly trash: HeldFolder; readonly trashName: string },
 ): string | undefined {
-  const parent = findHeld(root, names.slice(0, -1))
+  using parent = findHeld(root, names.slice(0, -1))
   if (parent === undefined) return to.trashName
   const name = names.at(-1)!
   try {
@@ -85,8 +77,6 @@ function moveToTrash(
     const another = `${to.trashName}-${randomBytes(4).toString('hex')}`
     parent.move(name, to.trash, another)
     return another
-  } finally {
-    parent.close()
   }
 }
 
@@ -97,13 +87,9 @@ function walk(
 ): HeldFolder | undefined {
   let held = HeldFolder.find(root)
   for (const name of names) {
-    const folder = held
+    using folder = held
     if (folder === undefined) return undefined
-    try {
-      held = step(folder, name)
-    } finally {
-      folder.close()
-    }
+    held = step(folder, name)
   }
   return held
 }

@@ -3,10 +3,6 @@ import { findHeld, namesBelow } from './held-cache.js'
 
 /** Reads the manifest in a folder below the cache root; undefined: there is no readable one. */
 export function readHeldManifest(root: string, directory: string): CopyManifest | undefined {
-  const held = findHeld(root, namesBelow(root, directory))
-  try {
-    return held && readCopyManifest(held.path)
-  } finally {
-    held?.close()
-  }
+  using held = findHeld(root, namesBelow(root, directory))
+  return held && readCopyManifest(held.path)
 }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { isDscError } from '../failure/dsc-error.js'
 import type { DiskUsage } from '../model/policy.js'
 import { isRefused } from '../platform/disk-failure.js'
-import type { HeldFolder } from '../platform/held-folder.js'
 import { type KeptSpace, planDrops } from '../policy/plan-drops.js'
 import { measureLoad } from '../policy/plan-eviction.js'
 import type { Cache } from './cache.js'
@@ -32,15 +31,12 @@ export function listDropped(root: string): readonly string[] {
 
 /** Empty where the trash is closed to this user, or is no folder: a cleanup tells its owner. */
 function listTrash(root: string): readonly string[] {
-  let trash: HeldFolder | undefined
   try {
-    trash = findHeld(root, ['trash'])
+    using trash = findHeld(root, ['trash'])
     return trash?.list().map(({ name }) => name) ?? []
   } catch (error) {
     if (isDscError(error, 'CACHE_ROOT_INVALID') || isRefused(error)) return []
     throw error
-  } finally {
-    trash?.close()
   }
 }
 
@@ -55,9 +51,9 @@ export function readKept(name: string): KeptCopy | undefined {
 export function keepCopy(root: string, directory: string, kept: Omit<KeptCopy, 'name'>): boolean {
   const { copyId, evictedAtMs, diskBytes, inodes } = kept
   const names = namesBelow(root, directory)
-  const parent = findHeld(root, names.slice(0, -1))
+  using parent = findHeld(root, names.slice(0, -1))
   if (parent === undefined) return false
-  const trash = makeHeld(root, ['trash'])
+  using trash = makeHeld(root, ['trash'])
   try {
     const name = names.at(-1)!
     parent.refuseLink(name)
@@ -65,51 +61,37 @@ export function keepCopy(root: string, directory: string, kept: Omit<KeptCopy, '
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EXDEV') return false // of a container's image: only deleted
     throw error
-  } finally {
-    trash.close()
-    parent.close()
   }
 }
 
 /** Moves a kept copy to the folder that it has from now on. False: it is gone. */
 export function takeOutKept(root: string, kept: KeptCopy, directory: string): boolean {
   const names = namesBelow(root, directory)
-  const trash = findHeld(root, ['trash'])
+  using trash = findHeld(root, ['trash'])
   if (trash === undefined) return false
-  const parent = makeHeld(root, names.slice(0, -1))
-  try {
-    trash.refuseLink(kept.name)
-    const isMoved = trash.move(kept.name, parent, names.at(-1)!)
-    if (isMoved) parent.sync()
-    return isMoved
-  } finally {
-    parent.close()
-    trash.close()
-  }
+  using parent = makeHeld(root, names.slice(0, -1))
+  trash.refuseLink(kept.name)
+  const isMoved = trash.move(kept.name, parent, names.at(-1)!)
+  if (isMoved) parent.sync()
+  return isMoved
 }
 
 /** Deletes a kept copy. It gets another name first, so that no undo brings half of it back. */
 export async function dropKept(root: string, { name }: Pick<KeptCopy, 'name'>): Promise<void> {
-  const trash = findHeld(root, ['trash'])
+  using trash = findHeld(root, ['trash'])
   if (trash === undefined) return
   const dropped = `dropped-${randomBytes(8).toString('hex')}`
-  try {
-    if (trash.move(name, trash, dropped)) await trash.remove(dropped)
-  } finally {
-    trash.close()
-  }
+  if (trash.move(name, trash, dropped)) await trash.remove(dropped)
 }
 
 /** Helps other processes with the kept copies that they are deleting. What cannot be deleted is left to a cleanup. */
 export async function finishDrops(root: string): Promise<void> {
   const names = listDropped(root)
-  const trash = names.length > 0 ? findHeld(root, ['trash']) : undefined
+  using trash = names.length > 0 ? findHeld(root, ['trash']) : undefined
   try {
     for (const name of names) await trash?.remove(name)
   } catch (error) {
     if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
-  } finally {
-    trash?.close()
   }
 }
 

@@ -1,4 +1,5 @@
 import { link, rename, unlink, writeFile } from 'node:fs/promises'
+import { atEnd } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import { makeFolder, readableLikeFolder } from '../platform/shared-folder.js'
 import { readCacheIdentity } from './cache-identity.js'
@@ -81,11 +82,8 @@ export async function writeIdentity(
 async function writeFirst(path: string, text: string): Promise<void> {
   const next = `${path}.${crypto.randomUUID()}`
   await writeFile(next, text, { flag: 'wx' })
-  try {
-    await link(next, path)
-  } finally {
-    await unlink(next)
-  }
+  await using _ = atEnd(() => unlink(next))
+  await link(next, path)
 }
 
 function formatIdentity(identity: { readonly id: string; readonly record?: string }): string {

@@ -2,7 +2,6 @@ import type { Config } from '../config/config.js'
 import type { Dataset } from '../model/dataset.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import type { Source } from '../sources/source.js'
-import type { NodeApi } from './api/node-api.js'
 import type { Cache } from './cache.js'
 
 /** Hears about progress while something is opened. */
@@ -49,8 +48,6 @@ export interface Surroundings {
    * NOT_PERMITTED if it belongs to the node's service.
    */
   readonly openCache: () => Promise<Cache>
-  /** Opens the deeds of this node: done by the cache in this process, or by the node's service. */
-  readonly openApi: (record?: RecordStore) => Promise<NodeApi>
   /**
    * Asks the node's service for passes, which agents of other nodes believe. Rejects with NOT_PERMITTED if this user may
    * not read a copy. Undefined: there is no service to ask, so the configuration says what agents believe.

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, statSync, utimesSync } from 'node:fs'
-import { manifestPath } from '../manifest/manifest-file.js'
+import { manifestPath } from '../manifest/manifest-path.js'
 import { isRefused } from '../platform/disk-failure.js'
 import { filesDirectory, hubDirectory } from './cache-layout.js'
 

@@ -1,4 +1,5 @@
-import type { Surroundings } from '../cache/surroundings.js'
+import type { ClusterApi } from '../agent/calls/cluster-api.js'
+import type { NodeSurroundings } from '../cache/api/node-api.js'
 import type { Config, RecordLocation } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
 import type { RecordStore } from '../records/contract/record-store.js'
@@ -6,7 +7,7 @@ import type { SqlDatabase } from '../records/database/sql-database.js'
 import type { Reporter } from './output/reporter.js'
 
 /** The context of every command. Opens things only when a command asks, and closes all of them at its end. */
-export interface CliContext extends Surroundings {
+export interface CliContext extends NodeSurroundings {
   readonly report: Reporter
   /** The version of this dsc, as in package.json. */
   readonly version: string
@@ -19,12 +20,10 @@ export interface CliContext extends Surroundings {
    * Rejects with CONFIG_INVALID.
    */
   readonly config: (overrides?: Overrides) => Promise<Config>
-  /**
-   * Opens what commands ask of this node: its cache in this process (over `record` if it was reopened), or its
-   * service's door.
-   */
   /** Opens the configured record again, for a command that outlives the first connection; the caller closes it. */
   readonly reopenRecord: () => Promise<RecordStore>
+  /** Opens what commands ask of other nodes: with the agents' token, or by the service of this one. */
+  readonly openCluster: () => Promise<ClusterApi>
   /** Reads an argument that names a record, in the form of `record:`. */
   readonly locateRecord: (raw: string) => Promise<RecordLocation>
   /**

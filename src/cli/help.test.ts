@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Command } from 'commander'
-import { describeOption } from './arguments/describe-option.js'
+import type { CommandUnknownOpts as Command } from 'commander'
 import type { CliContext } from './context.js'
-import { loadProgram } from './program.js'
+import { describeOption, loadProgram } from './program.js'
 import { QUIET_OPTIONS } from './quiet-options.js'
 
 const program = await loadProgram({} as CliContext)

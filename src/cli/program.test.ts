@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readGlobalOptions } from './global-options.js'
+import { goesThroughDoor } from './program.js'
 import { findVerb, readVerbWords, rejectUnknownVerb, VIEWS } from './verb-words.js'
 import { VERBS } from './verbs.js'
 
@@ -84,3 +85,13 @@ test('a view and the verb that leads to it exist, and only the latter is listed'
   const isListed = (verb: string) => VERBS.find(({ name }) => name === verb)!.group !== undefined
   for (const { verb, name } of VIEWS) assert.deepEqual([isListed(verb), isListed(name)], [true, false])
 })
+
+for (const { argv, isAtDoor } of [
+  { argv: ['cleanup'], isAtDoor: true },
+  { argv: ['--json', 'cleanup', '--print-cron'], isAtDoor: false },
+  { argv: ['run', 'flowers', '--', 'backup', '--print-cron'], isAtDoor: true },
+  { argv: ['agent'], isAtDoor: false },
+])
+  test(`\`dsc ${argv.join(' ')}\` ${isAtDoor ? 'asks the service' : 'is done in this process'}`, () => {
+    assert.equal(goesThroughDoor(argv), isAtDoor)
+  })

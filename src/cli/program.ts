@@ -1,7 +1,6 @@
-import { Command, CommanderError, type Option } from 'commander'
+import { Command, CommanderError, type CommandUnknownOpts, type Option } from 'commander'
 import { DscError } from '../failure/dsc-error.js'
 import { writeAll } from '../platform/standard-streams.js'
-import { describeOption } from './arguments/describe-option.js'
 import type { CliContext } from './context.js'
 import { formatGlobalOptions, GLOBAL_OPTIONS, hasOnlyGlobalOptions } from './global-options.js'
 import { hideQuietOptions } from './quiet-options.js'
@@ -15,12 +14,16 @@ interface Help {
 
 /** Verbs that ask the node's service where there is one; the others are for the owner of a cache. */
 const AT_DOOR =
-  /^(prepare|run|release|dataset|lock|unlock|evict|undo|status|leases|history|report|receipt|why|hint|doctor|feed)$/
+  /^(prepare|run|release|dataset|lock|unlock|evict|undo|verify|cleanup|adopt|repair|bench|status|leases|history|report|receipt|why|hint|doctor|feed)$/
 
-/** Whether the verb in `argv` asks the node's service, if there is one; a receipt is proven by files of the cache. */
+/** Options with which `dsc cleanup` only prints. */
+const ONLY_PRINTS = ['--print-cron', '--print-systemd']
+
+/** Whether the verb in `argv` asks the node's service, if there is one. */
 export function goesThroughDoor(argv: readonly string[]): boolean {
   const verb = findVerb(argv) ?? ''
-  return AT_DOOR.test(verb) && !(verb === 'receipt' && argv.includes('--verify'))
+  if (verb === 'cleanup' && argv.some((word) => ONLY_PRINTS.includes(word))) return false
+  return AT_DOOR.test(verb)
 }
 
 /** Runs the verb in `argv` (without node and script). Rejects as the verb does. */
@@ -63,7 +66,7 @@ export async function runProgram(
 }
 
 /** The path of the command that is asked for, such as `dsc dataset add`: as many words as name commands. */
-function describePath(program: Command, argv: readonly string[]): string {
+function describePath(program: CommandUnknownOpts, argv: readonly string[]): string {
   let command = program
   const path = [program.name()]
   for (const word of argv) {
@@ -76,15 +79,19 @@ function describePath(program: Command, argv: readonly string[]): string {
 }
 
 /** The whole tree with every verb's own options, for completion and tests: it is slow to load. */
-export async function loadProgram(context: CliContext, help: Help = { showsQuiet: false }): Promise<Command> {
+export async function loadProgram(
+  context: CliContext,
+  help: Help = { showsQuiet: false },
+): Promise<CommandUnknownOpts> {
   const program = createProgram('')
   for (const verb of VERBS) addVerb(program, verb, await loadVerb(verb, context, help))
   return program
 }
 
 /** A verb with its options and those that lead to its views. */
-async function loadVerb(verb: Verb, context: CliContext, { showsQuiet }: Help): Promise<Command> {
+async function loadVerb(verb: Verb, context: CliContext, { showsQuiet }: Help): Promise<CommandUnknownOpts> {
   const command = (await verb.load())(context, () => loadProgram(context))
+  if (command.description() === '') command.description(verb.summary)
   for (const view of VIEWS)
     if (view.verb === verb.name) command.option(view.option, `${view.summary} (takes options of its own)`)
   if (!showsQuiet) hideQuietOptions(command)
@@ -92,7 +99,11 @@ async function loadVerb(verb: Verb, context: CliContext, { showsQuiet }: Help): 
 }
 
 /** Adds a verb to the list; without `loaded`, only its name and summary. */
-function addVerb(program: Command, { name, summary, group }: Verb, loaded: Command | undefined): void {
+function addVerb(
+  program: CommandUnknownOpts,
+  { name, summary, group }: Verb,
+  loaded: CommandUnknownOpts | undefined,
+): void {
   const command = loaded ?? new Command(name).description(summary).allowUnknownOption().allowExcessArguments()
   if (group !== undefined) command.helpGroup(group)
   program.addCommand(command, { hidden: group === undefined })
@@ -115,7 +126,7 @@ function createProgram(version: string): Command {
 
 const HELP = { optionDescription: describeOption, visibleOptions: listOwnOptions }
 
-function withGlobalOptions(command: Command): Command {
+function withGlobalOptions(command: CommandUnknownOpts) {
   for (const [flags, effect] of GLOBAL_OPTIONS) command.option(flags, effect)
   command
     .exitOverride()
@@ -126,9 +137,21 @@ function withGlobalOptions(command: Command): Command {
 }
 
 /** The options that a command's help lists: not those of every command, which `dsc help options` tells once. */
-function listOwnOptions({ options }: Command): Option[] {
+function listOwnOptions({ options }: CommandUnknownOpts): Option[] {
   return options.filter(
     ({ flags, hidden, long }) =>
       !hidden && long !== '--version' && !GLOBAL_OPTIONS.some(([shared]) => shared === flags),
   )
+}
+
+/** An option's text in help: its description, its choices, and its default as one would type it. */
+export function describeOption(option: Option): string {
+  const { description, argChoices, defaultValue, defaultValueDescription } = option
+  const facts: string[] = []
+  if (argChoices) facts.push(`choices: ${argChoices.join(', ')}`)
+  // A switch is off unless given, so its default needs no words.
+  if (defaultValue !== undefined && typeof defaultValue !== 'boolean') {
+    facts.push(`default: ${defaultValueDescription ?? String(defaultValue)}`)
+  } else if (defaultValueDescription !== undefined) facts.push(`default: ${defaultValueDescription}`)
+  return facts.length === 0 ? description : `${description} (${facts.join(', ')})`
 }

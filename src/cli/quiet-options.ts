@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { CommandUnknownOpts } from 'commander'
 
 /** How to read samples, as `dsc feed serve` explains it. */
 const SAMPLES = ['--only', '--as', '--columns']
@@ -13,11 +13,12 @@ const FEED = [
 ]
 
 /**
- * Options that help leaves out, by command: those for tests, measurements, papers and prologs, those that a setting
- * replaces, and second names. They work, and `dsc help <command> --all` lists them.
+ * Options that help leaves out, by command: those for tests, measurements, papers and prologs, those of the chart, those
+ * that a setting replaces, and second names. They work, and `dsc help <command> --all` lists them.
  */
 export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   adopt: ['--path-style'],
+  agent: ['--controller'],
   completion: ['--list'],
   config: ['--schema'],
   'dataset add': ['--path-style'],
@@ -54,7 +55,7 @@ export const QUIET_OPTIONS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Leaves the quiet options of a command, and of those in it, out of their help; a line there says how to list them. */
-export function hideQuietOptions(command: Command, path = command.name()): void {
+export function hideQuietOptions(command: CommandUnknownOpts, path = command.name()): void {
   const quiet = QUIET_OPTIONS[path] ?? []
   for (const option of command.options) if (quiet.includes(option.long ?? '')) option.hideHelp()
   if (quiet.length > 0) command.addHelpText('after', `\nMore options: dsc help ${path} --all`)

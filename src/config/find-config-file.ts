@@ -9,7 +9,8 @@ interface User {
   readonly gid: number
 }
 
-interface FindOptions {
+export interface FindOptions {
+  /** --config */
   readonly explicitPath: string | undefined
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly workingDirectory: string

@@ -16,8 +16,6 @@ interface Surroundings {
   readonly filePath: string | undefined
   readonly workingDirectory: string
   readonly homeDirectory: string
-  /** Whether flags name a record or a cache. Default: false. */
-  readonly isOwn?: boolean
 }
 
 /**
@@ -30,7 +28,6 @@ export function chooseDoor(from: Surroundings): Config['door'] | 'usual' {
   if (named === NO_DOOR) return undefined
   if (named) return { path: resolvePath(named, { folder, homeDirectory }), isNamed: true }
   const isOwn =
-    from.isOwn === true ||
     (filePath !== undefined && filePath !== NODE_CONFIG_FILE) ||
     (environment.DSC_RECORD ?? '') !== '' ||
     (environment.DSC_CACHE_ROOT ?? '') !== ''

@@ -94,9 +94,10 @@ test('loadConfig puts flags above the environment above the file', async () => {
     ['b', join(work, 'b'), 'postgres://u:secret@h/d'],
   )
   assert.equal(formatOrigin(byEnvironment.origins.node!), 'DSC_NODE')
-  const byFlag = await loadConfig({ ...options, environment, overrides: { node: 'c' } })
-  assert.equal(byFlag.node, 'c')
-  assert.equal(formatOrigin(byFlag.origins.node!), '--node')
+  const overrides = { bandwidthBytesPerSecond: 7 }
+  const byFlag = await loadConfig({ ...options, environment, overrides })
+  assert.equal(byFlag.stage.bandwidthBytesPerSecond, 7)
+  assert.equal(formatOrigin(byFlag.origins['stage.bandwidthLimit']!), '--bandwidth-limit')
   assert.equal(formatOrigin(inFile.origins['cache.root']!), `${file}:2`)
 })
 

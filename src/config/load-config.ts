@@ -3,17 +3,12 @@ import { dirname, join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
 import { findHostName } from '../platform/host-name.js'
 import type { Config } from './config.js'
-import { findConfigFile } from './find-config-file.js'
+import { type FindOptions, findConfigFile } from './find-config-file.js'
 import { type Overrides, resolveSettings } from './resolve-settings.js'
 import { readSettingsCache, settingsCachePath, writeSettingsCache } from './settings-cache.js'
 
 /** The inputs of the configuration. Nothing else reads the environment. */
-export interface LoadOptions {
-  /** --config */
-  readonly explicitPath: string | undefined
-  readonly environment: Readonly<Record<string, string | undefined>>
-  readonly workingDirectory: string
-  readonly homeDirectory: string
+export interface LoadOptions extends Omit<FindOptions, 'user'> {
   /** Default: the kernel's name for this machine, up to its first dot. */
   readonly hostName?: string
   /** Version of dsc, so that a new version checks the file again. Default: `0`. */

@@ -11,9 +11,6 @@ import type { FileSettings } from './schema.js'
 
 /** Values of flags, which override everything else. */
 export interface Overrides {
-  readonly record?: string | undefined
-  readonly node?: string | undefined
-  readonly cacheRoot?: string
   /** Overrides `stage.bandwidthLimit`, bytes per second. */
   readonly bandwidthBytesPerSecond?: number | undefined
 }
@@ -58,8 +55,8 @@ export function resolveSettings(from: Surroundings): Config {
         : { kind: 'file', path: filePath, line }
     return origins[key]
   }
-  const choose = (key: 'record' | 'node' | 'cache.root', inFile: string | undefined): Chosen | undefined => {
-    const chosen = chooseOverride(from, key) ?? {
+  const choose = (key: keyof typeof VARIABLES, inFile: string | undefined): Chosen | undefined => {
+    const chosen = readVariable(from, key) ?? {
       value: inFile,
       base: { folder: from.folder, homeDirectory: from.homeDirectory },
       origin: noteOrigin(key),
@@ -105,8 +102,7 @@ export function resolveSettings(from: Surroundings): Config {
 
 /** Where commands find the door of this node's service; undefined: this configuration counts, and no service. */
 function resolveDoor(from: Surroundings, base: PathBase): Config['door'] {
-  const { record, cacheRoot } = from.overrides
-  const chosen = chooseDoor({ ...from, isOwn: record !== undefined || cacheRoot !== undefined })
+  const chosen = chooseDoor(from)
   if (chosen !== 'usual') return chosen
   const path = placeDoor(from.settings.agent?.door ?? NODE_DOOR, base)
   return path === undefined ? undefined : { path, isNamed: false }
@@ -195,23 +191,21 @@ const STAGE_KEYS = ['stage.concurrency', 'stage.stallTimeout', 'stage.maxRequest
 
 const POLICY_KEYS = ['maxDatasets', 'maxPercent', 'minFree', 'lowWaterPercent', 'shares'] as const
 
-function chooseOverride(from: Surroundings, key: 'record' | 'node' | 'cache.root'): Chosen | undefined {
-  const { overrides, environment, workingDirectory, homeDirectory } = from
-  const base = { folder: workingDirectory, homeDirectory }
-  const [flag, flagValue, variable] = {
-    record: ['--record', overrides.record, 'DSC_RECORD'] as const,
-    node: ['--node', overrides.node, 'DSC_NODE'] as const,
-    'cache.root': ['--cache-root', overrides.cacheRoot, 'DSC_CACHE_ROOT'] as const,
-  }[key]
-  if (flagValue !== undefined) return { value: flagValue, base, origin: { kind: 'flag', flag } }
+/** Environment variables, by the setting that each overrides. */
+const VARIABLES = { record: 'DSC_RECORD', node: 'DSC_NODE', 'cache.root': 'DSC_CACHE_ROOT' } as const
+
+function readVariable(from: Surroundings, key: keyof typeof VARIABLES): Chosen | undefined {
+  const { environment, workingDirectory: folder, homeDirectory } = from
+  const variable = VARIABLES[key]
   const value = environment[variable]
   // An empty variable counts as unset, as everywhere in the XDG specification.
-  return value ? { value, base, origin: { kind: 'environment', variable } } : undefined
+  if (!value) return undefined
+  return { value, base: { folder, homeDirectory }, origin: { kind: 'environment', variable } }
 }
 
 function describeOrigin(key: string, origin: Origin): string {
   if (origin.kind === 'file') return `${origin.path}:${origin.line}: ${key}`
-  return origin.kind === 'environment' ? origin.variable : origin.kind === 'flag' ? origin.flag : key
+  return origin.kind === 'environment' ? origin.variable : key
 }
 
 function checkNode(node: Chosen | undefined, hostName: string): string {

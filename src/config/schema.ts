@@ -147,7 +147,9 @@ const agent = z.strictObject({
     .strictObject({
       certFile: text('a file').describe('Certificate of this agent, PEM.'),
       keyFile: text('a file').describe('Its private key, PEM.'),
-      caFile: text('a file').describe('Certificates of the authority of all agents, PEM.').optional(),
+      caFile: text('a file')
+        .describe('Certificates of the authority of all agents, PEM. Agents without TLS then get no token.')
+        .optional(),
     })
     .describe('Encrypts traffic between agents. Default: none.')
     .optional(),

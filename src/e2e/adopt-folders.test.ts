@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { makeWorld, type World, writeTree } from '../testing/world.js'
 
 const FILES = { 'a.txt': 'the only copy', 'sub/b.txt': 'of all this' }
@@ -24,8 +25,7 @@ for (const { how, place, isDeclared } of [
     symlinkSync(folder, join(world.directory, 'alias'))
     const source = `file://${join(world.directory, place)}/`
     if (isDeclared) await world.configure({ datasets: { found: { source } } })
-    const adopted = await world.dsc('adopt', folder, ...(isDeclared ? [] : ['--source', source]))
-    assert.equal(adopted.code, 0, adopted.stderr)
+    await succeeds(world.dsc('adopt', folder, ...(isDeclared ? [] : ['--source', source])))
     assert.equal((await world.dsc('evict', 'found', '--yes')).code, 10)
     await world.dsc('unlock', 'found')
     assert.equal((await world.dsc('evict', 'found', '--yes')).code, 10)
@@ -52,8 +52,7 @@ async function adoptAndChange(world: World, name = 'found') {
   const folder = join(world.directory, 'found')
   const source = ['--source', `file://${join(world.directory, 'source')}/`]
   for (const place of [folder, join(world.directory, 'source')]) await writeTree(place, FILES)
-  const first = await world.dsc('adopt', folder, '--name', 'found', ...source)
-  assert.equal(first.code, 0, first.stderr)
+  await succeeds(world.dsc('adopt', folder, '--name', 'found', ...source))
   for (const place of [folder, join(world.directory, 'source')]) await writeTree(place, { 'c.txt': 'new' })
   return { folder, again: () => world.dsc('adopt', folder, '--name', name, ...source) }
 }
@@ -62,14 +61,12 @@ for (const name of ['found', 'another'])
   test(`a folder that is adopted anew as ${name} is one copy, and can be deleted`, async (context) => {
     const world = await makeWorld(context, {})
     const { folder, again } = await adoptAndChange(world, name)
-    const adopted = await again()
-    assert.equal(adopted.code, 0, adopted.stderr)
+    await succeeds(again())
     assert.deepEqual(
       copiesOf(world).map(({ dataset, path }) => [dataset, path]),
       [[name, folder]],
     )
-    const evicted = await world.dsc('evict', name, '--yes')
-    assert.equal(evicted.code, 0, evicted.stderr)
+    await succeeds(world.dsc('evict', name, '--yes'))
     assert.ok(!existsSync(folder))
     assert.equal((await world.dsc('cleanup')).stdout, 'nothing to clean up\n')
   })

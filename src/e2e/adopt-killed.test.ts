@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
+import { succeeds } from '../testing/dsc-processes.js'
 import { makeWorld, type World, writeTree } from '../testing/world.js'
 
 const COPIES = 'SELECT dataset, state, origin, source, path, lock_state FROM copies'
@@ -29,8 +30,7 @@ test('a folder whose adoption was killed comes back locked: nothing may delete t
   const [kept] = readdirSync(join(world.root, 'copies', 'found'))
   const manifest = join(world.root, 'copies', 'found', kept!, 'manifest.db')
   const before = readFileSync(manifest)
-  const cleaned = await world.dsc('cleanup')
-  assert.equal(cleaned.code, 0, cleaned.stderr)
+  await succeeds(world.dsc('cleanup'))
   assert.ok(readFileSync(manifest).equals(before), 'looking at a published manifest does not change it')
   const [taken] = world.query<{ source: null; lock_state: string }>(COPIES)
   assert.deepEqual({ ...taken, lock_state: '' }, { ...adopted, lock_state: '' })
@@ -45,8 +45,7 @@ test('a folder that was adopted and taken away is forgotten, with what the cache
   const folder = await makeFolder(world)
   await world.dsc('adopt', folder, '--name', 'found')
   rmSync(folder, { recursive: true })
-  const cleaned = await world.dsc('cleanup')
-  assert.equal(cleaned.code, 0, cleaned.stderr)
+  await succeeds(world.dsc('cleanup'))
   assert.deepEqual(world.query(COPIES), [])
   assert.deepEqual(readdirSync(join(world.root, 'copies', 'found')), [])
   assert.equal((await world.dsc('cleanup')).stdout, 'nothing to clean up\n')
@@ -62,8 +61,7 @@ test('a cache below a symlink is taken back as what it is when the record was lo
     root,
     datasets: { letters: { source: `file://${join(real.directory, 'source')}/` } },
   })
-  const prepared = await world.dsc('prepare', 'letters', '--task', 'one')
-  assert.equal(prepared.code, 0, prepared.stderr)
+  const prepared = await succeeds(world.dsc('prepare', 'letters', '--task', 'one'))
   const before = world.query(COPIES)
   forgetInRecord(world)
   assert.equal((await world.dsc('cleanup')).code, 0)
@@ -76,11 +74,9 @@ test('verify --repair leaves files alone that an owner put into an adopted folde
   const folder = await makeFolder(world)
   await writeTree(join(world.directory, 'source'), { 'a.txt': 'the only copy', 'sub/b.txt': 'of all this' })
   const source = `file://${join(world.directory, 'source')}/`
-  const adopted = await world.dsc('adopt', folder, '--name', 'found', '--source', source)
-  assert.equal(adopted.code, 0, adopted.stderr)
+  await succeeds(world.dsc('adopt', folder, '--name', 'found', '--source', source))
   await writeTree(folder, { 'notes.txt': 'of the owner' })
-  const verified = await world.dsc('verify', '--repair')
-  assert.equal(verified.code, 0, verified.stderr)
+  await succeeds(world.dsc('verify', '--repair'))
   assert.equal(readFileSync(join(folder, 'notes.txt'), 'utf8'), 'of the owner')
 })
 
@@ -90,7 +86,6 @@ test('cleanup goes on where a file stands in the place of an adopted folder', as
   assert.equal((await world.dsc('adopt', folder)).code, 0)
   rmSync(folder, { recursive: true })
   writeFileSync(folder, 'a file')
-  const cleaned = await world.dsc('cleanup')
-  assert.equal(cleaned.code, 0, cleaned.stderr)
+  await succeeds(world.dsc('cleanup'))
   assert.equal(readFileSync(folder, 'utf8'), 'a file')
 })

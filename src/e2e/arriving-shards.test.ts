@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Feed, type OpenFeedOptions, openFeed } from '../exports/index.js'
-import { isDscError } from '../failure/dsc-error.js'
+import type { Feed, OpenFeedOptions } from '../exports/index.js'
 import { shuffleSamples } from '../feed/plan/order.js'
 import { startCountingStore } from '../testing/counting-store.js'
-import { sampleBytes } from '../testing/sample-folder.js'
+import { STORE_KEYS } from '../testing/gateway-world.js'
 import { makeShardObjects } from '../testing/shard-objects.js'
 import { finishedOf } from '../testing/staging-progress.js'
 import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
+import { openWorldFeed, readPassOf } from '../testing/world-feed.js'
 
 const SHARDS = 6
 const IN_SHARD = 12
@@ -16,11 +15,7 @@ const COUNT = SHARDS * IN_SHARD
 const BATCH = 3
 const SEED = 5
 const LARGE = 80_000
-Object.assign(process.env, {
-  AWS_ACCESS_KEY_ID: 'x',
-  AWS_SECRET_ACCESS_KEY: 'x',
-  AWS_EC2_METADATA_DISABLED: 'true',
-})
+Object.assign(process.env, STORE_KEYS)
 
 const lengthOf = (id: number, bytes: number) => bytes + ((id * 91) % 500)
 const keyOf = (shard: number) => `train/${shard}.tar`
@@ -48,38 +43,20 @@ async function makeShardWorld(
   return { world, store }
 }
 
-async function open(world: World, options: Partial<OpenFeedOptions> = {}): Promise<Feed> {
-  const feed = await openFeed({
+const open = (world: World, options: Partial<OpenFeedOptions> = {}) =>
+  openWorldFeed(world, {
     dataset: 'flowers',
     split: 'train',
     batchSize: BATCH,
     seed: SEED,
     memoryBytes: 4 * 2 ** 20,
-    ...world.ofProgram(),
-    cacheFolder: join(world.directory, 'tables'),
     ...options,
   })
-  world.onEnd(() => feed.close())
-  return feed
-}
 
-/** Reads a pass, or `steps` of it, whose bytes must be those of the samples; awaits `atStep` after each batch. */
-async function read(
+const read = (
   feed: Feed,
-  options: { count?: number; steps?: number; bytes?: number; atStep?: (step: number) => unknown } = {},
-): Promise<number[]> {
-  const { count = COUNT, steps = count / BATCH, bytes = LARGE, atStep } = options
-  const ids: number[] = []
-  for await (const batch of feed) {
-    for (const { id, data } of batch) {
-      assert.ok(data.equals(sampleBytes(id, lengthOf(id, bytes))), `bytes of sample ${id}`)
-      ids.push(id)
-    }
-    await atStep?.(ids.length / BATCH)
-    if (ids.length >= steps * BATCH) break
-  }
-  return ids
-}
+  { bytes = LARGE, ...options }: { bytes?: number; steps?: number; atStep?: (step: number) => unknown } = {},
+) => readPassOf(feed, (id) => lengthOf(id, bytes), options)
 
 const expected = (epoch: number) => [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch })]
 const shardOf = (id: number) => Math.floor(id / IN_SHARD)
@@ -189,28 +166,24 @@ test('a shard that is damaged at its source is an error that names the byte, or 
   const objects = makeShards()
   objects.set(`flowers/${keyOf(2)}`, objects.get(`flowers/${keyOf(2)}`)!.subarray(0, 300_000))
   const { world } = await makeShardWorld(t, objects)
-  await assert.rejects(open(world), (error) => {
-    return isDscError(error, 'COPY_DAMAGED') && /2\.tar is damaged at byte \d+/.test(error.message)
-  })
+  await assert.rejects(open(world), { code: 'COPY_DAMAGED', message: /2\.tar is damaged at byte \d+/ })
 })
 
 test('samples of shards that are on their way are fed before any shard is whole, where that is asked for', async (t) => {
   const bytes = 900_000
   const { world, store } = await makeShardWorld(t, makeLargeShards(bytes), { concurrency: 8 })
-  const large = { bytes, count: 2 * LARGE_IN_SHARD }
+  const sampleCount = 2 * LARGE_IN_SHARD
   const letGo = [0, 1].map((shard) => store.holdBack(`flowers/${keyOf(shard)}`, 2_000_000))
   const feed = await open(world, { start: 'unproven', memoryBytes: 16 * 2 ** 20 })
-  const ids = await read(feed, { ...large, atStep: () => assert.equal(stateOf(world), 'staging') })
-  assert.deepEqual(ids, [...shuffleSamples({ sampleCount: large.count, seed: SEED, epoch: 0 })])
+  const ids = await read(feed, { bytes, atStep: () => assert.equal(stateOf(world), 'staging') })
+  assert.deepEqual(ids, [...shuffleSamples({ sampleCount, seed: SEED, epoch: 0 })])
   const state = feed.state()
   for (const each of letGo) each()
   await isReady(world)
   await feed.close()
   const ready = await open(world, { start: 'staged', memoryBytes: 16 * 2 ** 20 })
   ready.seek(state)
-  assert.deepEqual(await read(ready, large), [
-    ...shuffleSamples({ sampleCount: large.count, seed: SEED, epoch: 1 }),
-  ])
+  assert.deepEqual(await read(ready, { bytes }), [...shuffleSamples({ sampleCount, seed: SEED, epoch: 1 })])
   assert.equal((await world.dsc('verify', 'flowers')).code, 0)
 })
 

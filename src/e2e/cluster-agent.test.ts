@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { makeCluster, TOKEN } from '../testing/cluster.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { waitFor, writeTree } from '../testing/world.js'
 
@@ -29,8 +30,7 @@ async function makeServing(context: TestContext) {
   })
   const [node] = cluster.nodes
   const agent = await node!.startAgent()
-  const prepared = await node!.dsc('prepare', 'flowers', '--json', '--task', 'one')
-  assert.equal(prepared.code, 0, prepared.stderr)
+  const prepared = await succeeds(node!.dsc('prepare', 'flowers', '--json', '--task', 'one'))
   const ask = async (
     path: string,
     headers: Record<string, string> = { authorization: `Bearer ${TOKEN}` },
@@ -176,8 +176,7 @@ test('an agent exports metrics, and leaves the record when it is stopped', async
   assert.match(text, /^dsc_staged_total 1$/m)
   assert.match(text, new RegExp(`^dsc_staged_bytes_total\\{from="store"\\} ${9 + LARGE}$`, 'm'))
   agent.process.kill('SIGTERM')
-  const finished = await agent.finished
-  assert.equal(finished.code, 0, finished.stderr)
+  await succeeds(agent.finished)
   const asked = await node.dsc('prepare', 'flowers', '--nodes', 'node-a', '--task', 'two')
   assert.notEqual(asked.code, 0)
   assert.match(asked.stderr, /no agent reports from node-a/)
@@ -283,8 +282,7 @@ test('tokens: machines are changed one after the other, and one that may only re
   })
   assert.equal(answer.status, 403)
   await rm(join(directory, 'source'), { recursive: true }) // only node-a has it now
-  const taken = await b!.dsc('prepare', 'flowers', '--task', 'two', '--json')
-  assert.equal(taken.code, 0, taken.stderr)
+  const taken = await succeeds(b!.dsc('prepare', 'flowers', '--task', 'two', '--json'))
   assert.deepEqual(JSON.parse(taken.stdout).downloaded.origins, { storeBytes: 0, peerBytes: { 'node-a': 5 } })
 })
 

@@ -85,7 +85,7 @@ test('what somebody waits for on one node is fetched next on the node that reads
   const { cluster, store, objects } = await makeColdCluster(context, {
     nodes: 2,
     objects: makeObjects(120, 0),
-    delayMs: 100,
+    delayMs: 300, // so that the ten are waited for while the metrics are asked for, also on a busy machine
     concurrency: 1,
   })
   const runs = cluster.nodes.map((node) => node.dsc('prepare', 'flowers', '--json', '--task', node.name))
@@ -97,9 +97,13 @@ test('what somebody waits for on one node is fetched next on the node that reads
     .slice(-10)
   const waits = Promise.all(wanted.map((key) => reader.want(key)))
   const headers = { authorization: `Bearer ${TOKEN}` }
-  const metrics = await (await fetch(`${cluster.nodes[1]!.url}/metrics`, { headers })).text()
-  assert.match(metrics, /^dsc_arriving_readers\{dataset="flowers"\} [1-9]/m)
-  assert.match(metrics, /^dsc_arriving_waits\{dataset="flowers"\} [1-9]/m)
+  await waitFor('a reader that waits, in the metrics', async () => {
+    const metrics = await (await fetch(`${cluster.nodes[1]!.url}/metrics`, { headers })).text()
+    const found = ['readers', 'waits'].map((what) =>
+      new RegExp(`^dsc_arriving_${what}\\{dataset="flowers"\\} [1-9]`, 'm').test(metrics),
+    )
+    return found.every(Boolean)
+  })
   assert.deepEqual([...new Set(await waits)], ['there'])
   const share = store.sentBytes() / store.totalBytes
   assert.ok(share < 0.6, `${(share * 100).toFixed()} % of the dataset had been read from the store by then`)

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type ClusterNode, makeCluster } from '../testing/cluster.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { PARQUET_FIXTURES } from '../testing/parquet-files.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 
@@ -26,8 +27,7 @@ test('the list of samples of a version is made once for the cluster, whatever it
   const [a, b] = cluster.nodes
   const agent = await a!.startAgent()
   const index = async (node: ClusterNode, name: string) => {
-    const { code, stdout, stderr } = await node.dsc('feed', 'index', name, '--json')
-    assert.equal(code, 0, stderr)
+    const { stdout } = await succeeds(node.dsc('feed', 'index', name, '--json'))
     const { isListedBefore, fingerprint, samples } = JSON.parse(stdout)
     return { isListedBefore, made: { fingerprint, samples } }
   }
@@ -63,8 +63,7 @@ test('lengths of rows that are read in row groups are measured once for the clus
   const agent = await a!.startAgent()
   const read = async (node: ClusterNode, ...more: readonly string[]) => {
     const words = ['feed', 'bench', 'rows', '--order', 'groups-4', '--epochs', '1', '--batch', '1', ...more]
-    const { code, stdout, stderr } = await node.dsc(...words)
-    assert.equal(code, 0, stderr)
+    const { stdout, stderr } = await succeeds(node.dsc(...words))
     assert.match(stdout, /epoch/)
     return { isMeasured: /rows were measured/.test(stderr) }
   }

@@ -75,11 +75,31 @@ test('the Kubernetes manifests satisfy the schemas of Kubernetes', async () => {
   await validate(manifests)
 })
 
+test('so do those of the controller, whose pods a restricted namespace admits', async () => {
+  const { resources } = readKustomization('controller')
+  const manifests = readManifests(...resources.map((file) => join('controller', file)))
+  await validate(manifests)
+  const { spec } = manifests.find(({ kind }) => kind === 'Deployment')!.spec.template
+  const { runAsNonRoot, seccompProfile } = spec.securityContext
+  assert.deepEqual([runAsNonRoot, seccompProfile], [true, { type: 'RuntimeDefault' }])
+  const [{ securityContext: own, envFrom }] = spec.containers
+  assert.deepEqual(own, {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  })
+  assert.deepEqual(envFrom, [{ secretRef: { name: 'dsc-record' } }], 'no keys of the store')
+  assert.ok(!spec.volumes.some((volume: object) => 'hostPath' in volume))
+})
+
 test('every file that a kustomization names is there, and what pods mount is made by it', () => {
   for (const [folder, names] of [
     ['base', []],
     ['site', ['dsc-config', 'dsc-agents-token', 'dsc-record', 'dsc-s3']],
     ['monitoring', ['dsc-metrics-token']],
+    ['controller', []],
+    ['webhook', []],
+    ['prompt-starts', []],
   ] as const) {
     const {
       resources,
@@ -243,7 +263,18 @@ test('agents on Kubernetes have what they need and no more', () => {
   assert.ok(agent.resources.limits.memory)
   assert.equal(spec.securityContext.fsGroup, 10001, 'the agent reads the token of its service account')
   const [role] = readManifests('base/node-access.yaml').filter(({ kind }) => kind === 'ClusterRole')
-  assert.deepEqual(role!.rules, [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'patch'] }])
+  const kueue = { verbs: ['get'], resourceNames: ['kueue-manager-config'] }
+  assert.deepEqual(role!.rules, [
+    { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'patch'] },
+    { apiGroups: [''], resources: ['events'], verbs: ['create'] },
+    { ...kueue, apiGroups: [''], resources: ['configmaps'] },
+    {
+      ...kueue,
+      apiGroups: ['apps'],
+      resources: ['deployments'],
+      resourceNames: ['kueue-controller-manager'],
+    },
+  ])
   assert.equal(spec.priorityClassName, 'system-node-critical')
   assert.equal(agents!.spec.updateStrategy.rollingUpdate.maxSurge, 0)
   assert.deepEqual(

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { makeCluster } from '../testing/cluster.js'
 import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
+import { succeeds } from '../testing/dsc-processes.js'
 
 /** Bytes of a part: as nodes that share parts plan them for a dataset of this size. */
 const PART_BYTES = 1024 * 1024
@@ -52,13 +53,11 @@ for (const { name, options, verifiedBy } of [
     })
     const [liar, taker] = cluster.nodes
     await liar!.startAgent()
-    const staged = await liar!.dsc('prepare', 'flowers', '--json', '--task', 'a')
-    assert.equal(staged.code, 0, staged.stderr)
+    const staged = await succeeds(liar!.dsc('prepare', 'flowers', '--json', '--task', 'a'))
     const { path } = JSON.parse(staged.stdout)
     for (const key of ['s1.bin', 'l0.bin']) await forge(path, key)
     const before = store.sentBytes()
-    const taken = await taker!.dsc('prepare', 'flowers', '--json', '--task', 'b')
-    assert.equal(taken.code, 0, taken.stderr)
+    const taken = await succeeds(taker!.dsc('prepare', 'flowers', '--json', '--task', 'b'))
     const prepared = JSON.parse(taken.stdout)
     await assertSameFiles(prepared.path, objects)
     assert.deepEqual(prepared.downloaded.verifiedBy, verifiedBy)

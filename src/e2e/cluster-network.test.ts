@@ -3,13 +3,16 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ClusterNode, makeCluster } from '../testing/cluster.js'
 import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { makeNetwork, type TestNetwork, whyNoNamespaces } from '../testing/network-namespace.js'
 import { waitFor } from '../testing/world.js'
 
 const skip = whyNoNamespaces()
 const OBJECTS = makeObjects(20, 1)
+/** Makes a transfer last twelve seconds, so that even a busy machine can cut it midway. */
+const SLOWLY = ['--bandwidth-limit', '4MB/s']
 
-/** Three nodes on hosts of their own, at 8 MB/s so that a transfer takes some six seconds; node-a has the dataset. */
+/** Three nodes on hosts of their own; node-a has the dataset. */
 async function makeHosts(context: TestContext): Promise<{
   readonly network: TestNetwork
   readonly nodes: readonly [ClusterNode, ClusterNode, ClusterNode]
@@ -22,13 +25,13 @@ async function makeHosts(context: TestContext): Promise<{
     nodes: ['node-a', 'node-b', 'node-c'],
     datasets: { flowers: { ...(store.datasets.flowers as object), endpoint } },
     environment: STORE_ENVIRONMENT,
-    stage: { bandwidthLimit: '8MB' },
+    // Parts that were asked for may have arrived in the kernel's memory: one at a time.
+    stage: { concurrency: 1 },
     network,
   })
   await Promise.all(cluster.nodes.map((node) => node.startAgent()))
   const [a, b, c] = cluster.nodes
-  const first = await a!.dsc('prepare', 'flowers', '--task', 'first')
-  assert.equal(first.code, 0, first.stderr)
+  await succeeds(a!.dsc('prepare', 'flowers', '--task', 'first'))
   return { network, nodes: [a!, b!, c!] }
 }
 
@@ -47,18 +50,17 @@ test('two nodes that lose each other in mid-transfer: the rest comes from the st
 }, async (context) => {
   const { network, nodes } = await makeHosts(context)
   const [, b, c] = nodes
-  const running = b.start('prepare', 'flowers', '--json', '--task', 'mine')
+  const running = b.start('prepare', 'flowers', '--json', '--task', 'mine', ...SLOWLY)
   await waitForBytes(c, 'node-b')
   await network.cut(network.hosts[0]!, network.hosts[1]!)
-  const finished = await running.finished
-  assert.equal(finished.code, 0, finished.stderr)
+  const finished = await succeeds(running.finished)
   const prepared = JSON.parse(finished.stdout)
   await assertSameFiles(prepared.path, OBJECTS)
   const { origins } = prepared.downloaded
   assert.ok(origins.peerBytes['node-a'] > 0, 'the beginning came from the peer')
   assert.ok(origins.storeBytes > 0, 'the rest came from the store')
-  const other = await c.dsc('prepare', 'flowers', '--json', '--task', 'third')
-  assert.equal(other.code, 0, other.stderr)
+  await network.cut(network.hosts[1]!, network.hosts[2]!) // it could take all from either
+  const other = await succeeds(c.dsc('prepare', 'flowers', '--json', '--task', 'third'))
   assert.ok(JSON.parse(other.stdout).downloaded.origins.peerBytes['node-a'] > 0)
   const unreachable = await b.dsc('prepare', 'flowers', '--nodes', 'node-a,node-b', '--task', 'both')
   assert.match(unreachable.stderr, /1 of 2 nodes failed: node node-a/, 'the error names the node')
@@ -69,7 +71,7 @@ test('a node whose cable is pulled in mid-transfer goes on where it stopped when
 }, async (context) => {
   const { network, nodes } = await makeHosts(context)
   const [a, b] = nodes
-  const running = b.start('prepare', 'flowers', '--json', '--task', 'mine')
+  const running = b.start('prepare', 'flowers', '--json', '--task', 'mine', ...SLOWLY)
   await waitForBytes(a, 'node-b')
   await network.hosts[1]!.unplug()
   const seen = JSON.parse((await a.dsc('status', '--json')).stdout)
@@ -78,7 +80,6 @@ test('a node whose cable is pulled in mid-transfer goes on where it stopped when
   const { copies } = JSON.parse((await a.dsc('status', '--json')).stdout)
   assert.equal(copies.length, 2, 'nothing is concluded while its lease lasts')
   await network.hosts[1]!.plug()
-  const finished = await running.finished
-  assert.equal(finished.code, 0, finished.stderr)
+  const finished = await succeeds(running.finished)
   await assertSameFiles(JSON.parse(finished.stdout).path, OBJECTS)
 })

@@ -3,7 +3,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeCluster } from '../testing/cluster.js'
-import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
+import {
+  assertSameFiles,
+  makeObjects,
+  makeStore,
+  STORE_ENVIRONMENT,
+  shareOfGivenUp,
+} from '../testing/cluster-store.js'
+import { succeeds } from '../testing/dsc-processes.js'
 
 test('a node takes a dataset from a peer that has it, and leaves the store alone', async (context) => {
   const objects = makeObjects(20, 1)
@@ -15,13 +22,11 @@ test('a node takes a dataset from a peer that has it, and leaves the store alone
   })
   const [a, b, c] = cluster.nodes
   for (const node of cluster.nodes) await node.startAgent()
-  const first = await a!.dsc('prepare', 'flowers', '--json', '--task', 'one')
-  assert.equal(first.code, 0, first.stderr)
+  const first = await succeeds(a!.dsc('prepare', 'flowers', '--json', '--task', 'one'))
   assert.equal(JSON.parse(first.stdout).origin, 's3')
   assert.equal(store.sentBytes(), store.totalBytes)
   await store.close() // from here on only peers have it
-  const second = await b!.dsc('prepare', 'flowers', '--json', '--task', 'two')
-  assert.equal(second.code, 0, second.stderr)
+  const second = await succeeds(b!.dsc('prepare', 'flowers', '--json', '--task', 'two'))
   const prepared = JSON.parse(second.stdout)
   assert.equal(prepared.origin, 'peer')
   assert.equal(prepared.node, 'node-b')
@@ -37,16 +42,14 @@ test('a node takes a dataset from a peer that has it, and leaves the store alone
     ],
     'the transfer lease has ended',
   )
-  const again = await b!.dsc('prepare', 'flowers', '--task', 'two')
-  assert.equal(again.code, 0, again.stderr)
+  await succeeds(b!.dsc('prepare', 'flowers', '--task', 'two'))
   const token = (await readFile(join(cluster.directory, 'token'), 'utf8')).trim()
   const headers = { authorization: `Bearer ${token}` }
   const metrics = await (await fetch(`${b!.url}/metrics`, { headers })).text()
   assert.match(metrics, /^dsc_hits_total\{dataset="flowers"\} 1$/m)
   assert.match(metrics, /^dsc_wait_seconds_total\{task="two"\} [0-9.]+$/m)
   assert.match(metrics, new RegExp(`^dsc_staged_bytes_total\\{from="node-a"\\} ${store.totalBytes}$`, 'm'))
-  const remote = await c!.dsc('prepare', 'flowers', '--remote', '--json', '--task', 'three')
-  assert.equal(remote.code, 0, remote.stderr)
+  const remote = await succeeds(c!.dsc('prepare', 'flowers', '--remote', '--json', '--task', 'three'))
   const used = JSON.parse(remote.stdout)
   const status = JSON.parse((await c!.dsc('status', '--json')).stdout)
   const copy = status.copies.find((found: { node: string }) => found.node === used.node)
@@ -68,16 +71,9 @@ test('eight nodes stage one dataset side by side and read the store about once',
     environment: STORE_ENVIRONMENT,
   })
   await Promise.all(cluster.nodes.map((node) => node.startAgent()))
-  const run = await cluster.nodes[0]!.dsc(
-    'prepare',
-    'flowers',
-    '--nodes',
-    names.join(','),
-    '--json',
-    '--task',
-    'all',
+  const run = await succeeds(
+    cluster.nodes[0]!.dsc('prepare', 'flowers', '--nodes', names.join(','), '--json', '--task', 'all'),
   )
-  assert.equal(run.code, 0, run.stderr)
   const { nodes } = JSON.parse(run.stdout)
   assert.deepEqual(
     nodes.map(({ node }: { node: string }) => node),
@@ -85,5 +81,5 @@ test('eight nodes stage one dataset side by side and read the store about once',
   )
   for (const { path } of nodes) await assertSameFiles(path, objects)
   const ratio = store.sentBytes() / store.totalBytes
-  assert.ok(ratio <= 1.2, `read ${ratio.toFixed(2)} times the dataset from the store`)
+  assert.ok(ratio <= 1.2 + shareOfGivenUp(nodes), `read ${ratio.toFixed(2)} times the dataset from the store`)
 })

@@ -59,11 +59,10 @@ test('Slurm jobs prefer nodes by name, say in a sentence what they use, are told
     JSON.parse((await node!.dsc('status', '--json')).stdout).transfers as { stager: string | null }[]
   await waitFor('the prolog to stage', async () => (await staging())[0]?.stager, 60_000)
   await slurm.run('scancel', cancelled)
-  await waitFor('the end of the staging', async () => (await staging())[0]?.stager === null, 30_000)
+  await waitFor('the end of the staging', async () => (await staging())[0]?.stager === null)
   await waitFor(
     'the node to be free',
     async () => (await slurm.run('sinfo', '--noheader', '--format=%t')) === 'idle',
-    30_000,
   )
   goOn()
 })

@@ -50,7 +50,10 @@ test('Slurm jobs find their datasets prepared, start without them when the store
   const second = await slurm.submit('echo started', '--comment=dsc:dead')
   await waitFor('the second job', async () => (await slurm.state(second)) === 'COMPLETED', 60_000)
   assert.match(await slurm.output(second), /started/)
-  assert.equal(await slurm.run('sinfo', '--noheader', '--format=%t'), 'idle')
+  await waitFor(
+    'the node to be free again',
+    async () => (await slurm.run('sinfo', '--noheader', '--format=%t')) === 'idle',
+  )
   await waitFor('the lease of the second job to end', async () => (await held(second)).length === 0)
 
   // 3. A job that is cancelled leaves no lease either.

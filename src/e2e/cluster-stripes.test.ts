@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type ClusterNode, makeCluster } from '../testing/cluster.js'
 import { makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
-import type { Running } from '../testing/dsc-processes.js'
+import { type Running, succeeds } from '../testing/dsc-processes.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { waitFor } from '../testing/world.js'
 
@@ -67,8 +67,7 @@ test('each node stages its share only, under one version, and a second prepare f
   const objects = makeObjects(20, 1)
   const { store, nodes } = await makeReady(context, objects)
   const [a, b] = nodes
-  const run = await b.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine')
-  assert.equal(run.code, 0, run.stderr)
+  const run = await succeeds(b.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine'))
   const prepared = JSON.parse(run.stdout)
   assert.equal(prepared.path, prepared.stripes[1].path, 'the path is the share of the node that asked')
   assert.equal(prepared.files, 21)
@@ -87,8 +86,7 @@ test('each node stages its share only, under one version, and a second prepare f
   ])
   assert.deepEqual([status.layouts[0].isComplete, status.layouts[0].missing], [true, []])
   assert.match((await a.dsc('status')).stdout, /STRIPE[\s\S]*1\/3[\s\S]*STRIPED[\s\S]*3\/3/)
-  const again = await b.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine')
-  assert.equal(again.code, 0, again.stderr)
+  const again = await succeeds(b.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine'))
   const origins = JSON.parse(again.stdout).stripes.map(({ origin }: { origin: string }) => origin)
   assert.deepEqual(origins, ['local', 'local', 'local'])
   assert.equal(store.sentBytes(), store.totalBytes)
@@ -100,15 +98,15 @@ test('a whole copy takes the files of a stripe, and serves as one', async (conte
   const [a] = nodes
   assert.equal((await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--task', 'mine')).code, 0)
   const before = store.sentBytes()
-  const whole = await a.dsc('prepare', 'flowers', '--json', '--task', 'mine')
-  assert.equal(whole.code, 0, whole.stderr)
+  const whole = await succeeds(a.dsc('prepare', 'flowers', '--json', '--task', 'mine'))
   assert.equal(JSON.parse(whole.stdout).files, 9, 'a stripe is not taken for the whole')
   const sizes = [...objects].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, body]) => body.length)
   const others = sizes.filter((_, at) => at % 3 !== 0).reduce((sum, size) => sum + size, 0)
   assert.equal(store.sentBytes() - before, others, 'what the stripe has was not read again')
   // Another layout is other copies: the node that has everything serves, the others link what they have.
-  const other = await a.dsc('prepare', 'flowers', '--stripe', 'node-b,node-a', '--json', '--task', 'mine')
-  assert.equal(other.code, 0, other.stderr)
+  const other = await succeeds(
+    a.dsc('prepare', 'flowers', '--stripe', 'node-b,node-a', '--json', '--task', 'mine'),
+  )
   const [first, second] = JSON.parse(other.stdout).stripes
   assert.equal(second.path, JSON.parse(whole.stdout).path)
   await assertStripe(first.path, objects, 0, 2)
@@ -131,8 +129,7 @@ test('a layout outlives its last stripe where whole copies stand for the others,
   const [broken] = await readLayouts(a)
   assert.deepEqual([broken?.isComplete, broken?.missing], [false, [2]])
   assert.match((await a.dsc('status')).stdout, /3\/3 on node-c/)
-  const repaired = await a.dsc('repair', 'flowers', '--json')
-  assert.equal(repaired.code, 0, repaired.stderr)
+  const repaired = await succeeds(a.dsc('repair', 'flowers', '--json'))
   const { stripes, nodes: now } = JSON.parse(repaired.stdout)
   assert.deepEqual(now, ['node-a', 'node-b', 'node-d'])
   await assertStripe(stripes[0].path, objects, 2, 3)
@@ -158,8 +155,7 @@ test('a dataset that no disk may hold is staged in stripes, and when one node ha
   assert.equal(whole.code, 5, whole.stderr)
   const folder = await temporaryDirectory(context)
   await writeFile(join(folder, 'other.bin'), Buffer.alloc(3_500_000))
-  const small = await c.dsc('prepare', `file://${folder}/`, '--task', 'other')
-  assert.equal(small.code, 0, small.stderr)
+  await succeeds(c.dsc('prepare', `file://${folder}/`, '--task', 'other'))
   const refused = await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--task', 'mine')
   assert.equal(refused.code, 5, refused.stderr)
   assert.match(refused.stderr, /node node-c: .*maxPercent allows [\s\S]*nothing was fetched on any node/)
@@ -171,8 +167,7 @@ test('a dataset that no disk may hold is staged in stripes, and when one node ha
   assert.equal(store.sentBytes(), 0)
   for (const node of [a, b]) assert.deepEqual(readdirSync(join(node.root, 'staging')), [])
   const elsewhere = 'node-a,node-b,node-d'
-  const run = await a.dsc('prepare', 'flowers', '--stripe', elsewhere, '--json', '--task', 'mine')
-  assert.equal(run.code, 0, run.stderr)
+  const run = await succeeds(a.dsc('prepare', 'flowers', '--stripe', elsewhere, '--json', '--task', 'mine'))
   for (const { index, path } of JSON.parse(run.stdout).stripes) await assertStripe(path, objects, index, 3)
 })
 
@@ -197,8 +192,7 @@ test('an agent that is killed while it stages a stripe is named, and the same co
   assert.deepEqual((await readLayouts(a))[0]!.isComplete, false)
   await b.startAgent()
   const before = store.sentBytes()
-  const again = await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine')
-  assert.equal(again.code, 0, again.stderr)
+  const again = await succeeds(a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine'))
   for (const { index, path } of JSON.parse(again.stdout).stripes) await assertStripe(path, objects, index, 3)
   const sizes = [...objects].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, body]) => body.length)
   const own = sizes.filter((_, at) => at % 3 === 1).reduce((sum, size) => sum + size, 0)
@@ -210,8 +204,7 @@ test('a lost node leaves the layout incomplete until a repair, which may be kill
   const objects = makeObjects(10, 3)
   const { store, nodes, agents } = await makeReady(context, objects)
   const [a, , , d] = nodes
-  const prepared = await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--task', 'mine')
-  assert.equal(prepared.code, 0, prepared.stderr)
+  await succeeds(a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--task', 'mine'))
   agents.get('node-b')!.process.kill('SIGKILL')
   assert.equal((await a.dsc('record', 'forget-node', 'node-b', '--yes')).code, 0)
   const [broken] = await readLayouts(a)
@@ -239,8 +232,7 @@ test('a lost node leaves the layout incomplete until a repair, which may be kill
   await agents.get('node-d')!.finished
   goOn()
   await d.startAgent()
-  const repaired = await a.dsc('repair', 'flowers', '--json')
-  assert.equal(repaired.code, 0, repaired.stderr)
+  const repaired = await succeeds(a.dsc('repair', 'flowers', '--json'))
   const { stripes, nodes: now } = JSON.parse(repaired.stdout)
   assert.deepEqual(now, ['node-a', 'node-d', 'node-c'])
   await assertStripe(stripes[0].path, objects, 1, 3)
@@ -261,8 +253,7 @@ test('a lost node leaves the layout incomplete until a repair, which may be kill
     ],
     'the task holds the repaired stripe, too',
   )
-  const again = await a.dsc('repair', 'flowers')
-  assert.equal(again.code, 0, again.stderr)
+  const again = await succeeds(a.dsc('repair', 'flowers'))
   assert.match(again.stdout, /3 of 3 stripes/)
   const same = await a.dsc('prepare', 'flowers', '--stripe', now.join(','), '--json', '--task', 'mine')
   assert.ok(JSON.parse(same.stdout).stripes.every(({ origin }: { origin: string }) => origin === 'local'))
@@ -281,8 +272,7 @@ test('an evicted stripe is missing, and comes back on its own node in the same v
   assert.deepEqual((await readLayouts(a))[0]!.missing, [2])
   // The source has a new object by now: the stripe must come back as it was, not as the source is.
   objects.set('data/new.bin', Buffer.from('new'))
-  const repaired = await a.dsc('repair', 'flowers', '--json')
-  assert.equal(repaired.code, 0, repaired.stderr)
+  const repaired = await succeeds(a.dsc('repair', 'flowers', '--json'))
   await assertStripe(JSON.parse(repaired.stdout).stripes[0].path, staged, 2, 3)
   assert.equal((await readLayouts(a))[0]!.isComplete, true)
 })

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { parse, stringify } from 'yaml'
 import { makeCertificate } from '../testing/certificate.js'
 import { makeCluster, TOKEN } from '../testing/cluster.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
@@ -35,6 +36,44 @@ test('agents with certificates serve each other encrypted, and one without the r
     return finished.code === 0 && JSON.parse(finished.stdout)
   })
   assert.deepEqual(prepared.downloaded.origins, { storeBytes: 0, peerBytes: { 'node-a': 5 } })
+})
+
+for (const { name, storeBytes } of [
+  { name: 'dsc-agent', storeBytes: 0 },
+  { name: 'another-service', storeBytes: 5 },
+])
+  test(`agents ${storeBytes === 0 ? 'trust' : 'do not trust'} a certificate that they share and that names ${name}`, async (context) => {
+    const directory = await temporaryDirectory(context)
+    await writeTree(join(directory, 'source'), { 'a.txt': 'alpha' })
+    const { certFile, keyFile } = makeCertificate(directory, { name })
+    const { nodes } = await makeCluster(context, {
+      nodes: ['node-a', 'node-b'],
+      datasets: { flowers: { source: `file://${join(directory, 'source')}/` } },
+      agent: { tls: { certFile, keyFile, caFile: certFile } },
+    })
+    const [a, b] = nodes
+    assert.equal((await a!.dsc('prepare', 'flowers', '--task', 'one')).code, 0)
+    await a!.startAgent()
+    const { stdout } = await b!.dsc('prepare', 'flowers', '--json', '--task', 'two')
+    assert.equal(JSON.parse(stdout).downloaded.origins.storeBytes, storeBytes)
+  })
+
+test('an agent without a certificate gets no token, and its copies are read from the store', async (context) => {
+  const directory = await temporaryDirectory(context)
+  await writeTree(join(directory, 'source'), { 'a.txt': 'alpha' })
+  const { certFile } = makeCertificate(directory)
+  const { nodes } = await makeCluster(context, {
+    nodes: ['node-a', 'node-b'],
+    datasets: { flowers: { source: `file://${join(directory, 'source')}/` } },
+  })
+  const [a, b] = nodes
+  assert.equal((await a!.dsc('prepare', 'flowers', '--task', 'one')).code, 0)
+  await a!.startAgent()
+  const config = parse(await readFile(b!.configPath, 'utf8'))
+  config.agent.tls = { certFile, keyFile: certFile, caFile: certFile }
+  await writeFile(b!.configPath, stringify(config))
+  const { stdout } = await b!.dsc('prepare', 'flowers', '--json', '--task', 'two')
+  assert.equal(JSON.parse(stdout).downloaded.origins.storeBytes, 5)
 })
 
 test('an agent tells that its certificate is about to end in its log, its metrics and to the doctor', async (context) => {

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { startCountingStore } from '../testing/counting-store.js'
+import { STORE_KEYS } from '../testing/gateway-world.js'
 import { makeShardObjects } from '../testing/shard-objects.js'
 import { makeWorld, s3Dataset } from '../testing/world.js'
 
-Object.assign(process.env, {
-  AWS_ACCESS_KEY_ID: 'x',
-  AWS_SECRET_ACCESS_KEY: 'x',
-  AWS_EC2_METADATA_DISABLED: 'true',
-})
+Object.assign(process.env, STORE_KEYS)
 const COST = ['--fixed-ms', '1', '--bandwidth', '1MB/s', '--step-ms', '10']
 /** A tar file without a member: two blocks of zeros. */
 const NO_MEMBERS = Buffer.alloc(1024)

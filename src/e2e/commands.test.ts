@@ -3,6 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startFlowerStore } from '../testing/flower-store.js'
 import { makeWorld, s3Dataset, writeTree } from '../testing/world.js'
 
@@ -11,8 +12,7 @@ after(() => server.close())
 
 test('prepare stages from S3 and prints the path and nothing else on stdout', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
-  const { code, stdout, stderr } = await world.dsc('prepare', 'flowers', '--task', 'job-1')
-  assert.equal(code, 0, stderr)
+  const { stdout } = await succeeds(world.dsc('prepare', 'flowers', '--task', 'job-1'))
   const path = stdout.trimEnd()
   assert.deepEqual(stdout.split('\n'), [path, ''])
   assert.deepEqual((await readdir(path, { recursive: true })).toSorted(), [
@@ -48,8 +48,7 @@ test('prepare takes a source URL as it is and remembers it under a name', async 
   const world = await makeWorld(context, {})
   await writeTree(join(world.directory, 'scans'), { 'a/1.bin': 'one', 'b.bin': 'two' })
   const source = `${pathToFileURL(join(world.directory, 'scans'))}/`
-  const { code, stdout, stderr } = await world.dsc('prepare', source, '--task', 'a')
-  assert.equal(code, 0, stderr)
+  const { stdout } = await succeeds(world.dsc('prepare', source, '--task', 'a'))
   assert.equal(await readFile(join(stdout.trimEnd(), 'a/1.bin'), 'utf8'), 'one')
   const [listed] = JSON.parse((await world.dsc('dataset', 'ls', '--json')).stdout).datasets
   assert.equal(listed.source, source)
@@ -59,8 +58,7 @@ test('prepare takes a source URL as it is and remembers it under a name', async 
 test('a folder is a source by its path, also of a name that is added', async (context) => {
   const world = await makeWorld(context, { server })
   await writeTree(join(world.directory, 'scans'), { 'b.bin': 'two' })
-  const { code, stderr } = await world.dsc('dataset', 'add', 'mine', './scans')
-  assert.equal(code, 0, stderr)
+  await succeeds(world.dsc('dataset', 'add', 'mine', './scans'))
   const { stdout } = await world.dsc('prepare', 'mine', '--task', 'job-1')
   assert.equal(await readFile(join(stdout.trimEnd(), 'b.bin'), 'utf8'), 'two')
   assert.match(
@@ -113,8 +111,7 @@ test('a full policy evicts the least recently used idle copy, and a refusal name
     [['flowers', 'least recently used']],
   )
   assert.equal(world.query('SELECT 1 FROM cache_record').length, 1)
-  const admitted = await world.dsc('prepare', 'birds', '--task', 'b')
-  assert.equal(admitted.code, 0, admitted.stderr)
+  const admitted = await succeeds(world.dsc('prepare', 'birds', '--task', 'b'))
   assert.match(admitted.stderr, /evicted flowers/)
   assert.deepEqual(world.query('SELECT dataset FROM cache_record'), [{ dataset: 'birds' }])
   assert.deepEqual(await readdir(join(world.root, 'copies', 'flowers')), [])

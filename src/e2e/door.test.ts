@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { findFreePort } from '../testing/free-port.js'
 import { type NodeService, SERVICE, startNodeService } from '../testing/node-service.js'
 import { ADA, BOB, findObstacle, type Owner } from '../testing/several-users.js'
@@ -21,8 +22,7 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
   })
 
   test('stages for a user who has no configuration, no key and no rights on the disk', async () => {
-    const prepared = await service.as(ADA, 'prepare', 'flowers', '--task', 'ada')
-    assert.equal(prepared.code, 0, prepared.stderr)
+    const prepared = await succeeds(service.as(ADA, 'prepare', 'flowers', '--task', 'ada'))
     assert.match(prepared.stderr, /flowers: 2 files staged; verified 2 by/)
     const path = prepared.stdout.trim()
     assert.ok(path.startsWith(service.world.root))
@@ -59,8 +59,7 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
   })
 
   test("has doctor check what its users need, and not what is the service's to reach", async () => {
-    const { code, stdout, stderr } = await service.as(ADA, 'doctor', '--json')
-    assert.equal(code, 0, stderr)
+    const { stdout } = await succeeds(service.as(ADA, 'doctor', '--json'))
     const { checks } = JSON.parse(stdout) as { checks: readonly { name: string; detail: string }[] }
     assert.deepEqual(
       checks.map(({ name }) => name),
@@ -97,8 +96,7 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
       const refused = await service.as(ADA, ...words)
       assert.equal(refused.code, NOT_PERMITTED, refused.stderr)
       assert.match(refused.stderr, /only an admin may/)
-      const done = await service.as(ROOT, ...words)
-      assert.equal(done.code, 0, done.stderr)
+      await succeeds(service.as(ROOT, ...words))
       if (words.includes('lock')) await service.as(ROOT, 'unlock', 'flowers')
     })
 
@@ -151,8 +149,7 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
     assert.deepEqual([lease.holder.kind, lease.holder.pid], ['process', shell.process.pid])
     shell.process.kill('SIGKILL')
     await shell.finished
-    const evicted = await service.as(ROOT, 'evict', 'flowers', '--yes')
-    assert.equal(evicted.code, 0, evicted.stderr)
+    await succeeds(service.as(ROOT, 'evict', 'flowers', '--yes'))
   })
 
   test('is asked by a program that imports dsc, too, whose leases are its own', async () => {
@@ -163,8 +160,9 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
       await prepared.release()
       const after = (await status()).leases
       console.log(JSON.stringify({ path: prepared.path, lease: prepared.lease, leases, after, pid: process.pid }))`
-    const ran = await service.startShellAs(ADA, `exec '${process.execPath}' -e "${program}"`).finished
-    assert.equal(ran.code, 0, ran.stderr)
+    const ran = await succeeds(
+      service.startShellAs(ADA, `exec '${process.execPath}' -e "${program}"`).finished,
+    )
     const { path, lease, leases, after: left, pid } = JSON.parse(ran.stdout)
     assert.ok(path.startsWith(service.world.root))
     for (const { holder } of [lease, ...leases])
@@ -185,8 +183,7 @@ describe('a service whose cache is asked at its door', { skip: findObstacle() },
     await service.stop()
     const waiting = service.startAs(ADA, 'prepare', 'flowers', '--task', 'later')
     await service.start()
-    const prepared = await waiting.finished
-    assert.equal(prepared.code, 0, prepared.stderr)
+    const prepared = await succeeds(waiting.finished)
     assert.match(prepared.stderr, /does not answer; waiting for it/)
   })
 })
@@ -211,8 +208,7 @@ describe('a service with a dataset for some of its users', { skip: findObstacle(
     const refused = await service.as(BOB, 'prepare', 'flowers')
     assert.deepEqual([refused.code, refused.stdout], [NOT_PERMITTED, ''])
     assert.match(refused.stderr, new RegExp(`only user:uid-${ADA.uid} may read this dataset`))
-    const prepared = await service.as(ADA, 'prepare', 'flowers', '--task', 'ada')
-    assert.equal(prepared.code, 0, prepared.stderr)
+    const prepared = await succeeds(service.as(ADA, 'prepare', 'flowers', '--task', 'ada'))
     const file = join(prepared.stdout.trim(), 'a.txt')
     assert.equal((await show(ADA, file)).stdout, 'rose')
     assert.match((await show(BOB, file)).stderr, /Permission denied/)

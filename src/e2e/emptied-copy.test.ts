@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { makeWorld } from '../testing/world.js'
 
 const FILES = { 'a.txt': 'one', 'b/c.txt': 'two', 'b/d.txt': 'three', 'e/f/g.txt': 'four' }
@@ -16,8 +17,7 @@ async function stageFlowers(t: TestContext) {
   }
   const world = await makeWorld(t, { datasets: { flowers: { source: `file://${source}` } } })
   const prepare = async (...words: readonly string[]) => {
-    const prepared = await world.dsc('prepare', 'flowers', '--task', 'job', ...words)
-    assert.equal(prepared.code, 0, prepared.stderr)
+    const prepared = await succeeds(world.dsc('prepare', 'flowers', '--task', 'job', ...words))
     return { path: prepared.stdout.trim(), stderr: prepared.stderr }
   }
   const { path } = await prepare()
@@ -70,10 +70,8 @@ for (const { what, remove, says } of [
       const again = await prepare(...flags)
       assert.match(again.stderr, says)
       assert.deepEqual(filesBelow(again.path), Object.keys(FILES).toSorted())
-      const cleaned = await world.dsc('cleanup')
-      assert.equal(cleaned.code, 0, cleaned.stderr)
-      const verified = await world.dsc('verify', 'flowers')
-      assert.equal(verified.code, 0, verified.stderr)
+      await succeeds(world.dsc('cleanup'))
+      await succeeds(world.dsc('verify', 'flowers'))
       const third = await prepare()
       assert.doesNotMatch(third.stderr, /removed/)
       assert.equal(third.path, again.path)
@@ -101,8 +99,7 @@ test('dsc cleanup removes what is left of a copy whose files were removed', asyn
   const { world, path } = await stageFlowers(t)
   rmSync(path, { recursive: true })
   for (let times = 0; times < 2; times += 1) {
-    const cleaned = await world.dsc('cleanup')
-    assert.equal(cleaned.code, 0, cleaned.stderr)
+    await succeeds(world.dsc('cleanup'))
   }
   assert.deepEqual(readdirSync(join(world.root, 'copies/flowers')), [])
 })

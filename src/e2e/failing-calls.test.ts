@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
 /** Lets one call to a file of the test, or to an open one, fail as the kernel would. */
@@ -72,8 +73,7 @@ async function makeFaulty(context: TestContext) {
   /** The calls that a command makes when none fails. */
   const countCalls = async (words: readonly string[]) => {
     writeFileSync(counts, '')
-    const { code, stderr } = await run('0 EIO', words)
-    assert.equal(code, 0, stderr)
+    await succeeds(run('0 EIO', words))
     return Math.max(...readFileSync(counts, 'utf8').trim().split('\n').map(Number))
   }
   return { ...world, run, countCalls }
@@ -118,8 +118,7 @@ for (const { words, isReady, codes } of [
       if (code !== 0) assert.match(stderr, /\n {2}try: /, `${fault}: ${stderr}`)
       assertWhole(root)
     }
-    const { code, stderr } = await dsc(...PREPARE)
-    assert.equal(code, 0, stderr)
+    await succeeds(dsc(...PREPARE))
     assertWhole(root)
   })
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startFlowerStore } from '../testing/flower-store.js'
-import { makeWorld, s3Dataset } from '../testing/world.js'
+import { makeWorld, s3Dataset, waitFor } from '../testing/world.js'
 
 const FIXTURES = fileURLToPath(new URL('../../fixtures', import.meta.url))
 
@@ -23,8 +25,7 @@ test('dsc without a verb shows its help', async (context) => {
 
 test('a word of another program does the same here, and says what it is called', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
-  const pulled = await world.dsc('pull', 'flowers', '--task', 'a')
-  assert.equal(pulled.code, 0, pulled.stderr)
+  const pulled = await succeeds(world.dsc('pull', 'flowers', '--task', 'a'))
   assert.match(pulled.stderr, /^dsc: `dsc pull` is called `dsc prepare`\n/)
   assert.match((await world.dsc('ls')).stdout, /flowers +node-a +ready/)
   assert.equal((await world.dsc('version', '-q')).stdout, (await world.dsc('--version')).stdout)
@@ -214,21 +215,28 @@ test('prepare says that an endpoint does not answer while it still tries, and no
     server,
     datasets: { flowers: s3Dataset('bucket', 'flowers/', 'http://127.0.0.1:1') },
   })
-  const prepare = async (...more: string[]) =>
-    (await world.dsc('prepare', 'flowers', '--deadline', '8s', ...more)).stderr.split('\n')
-  const [first, second] = await prepare()
+  const running = world.start(['prepare', 'flowers'])
+  await once(running.process.stderr!, 'data')
+  running.process.kill('SIGINT')
+  const [first, second] = (await running.finished).stderr.split('\n')
   assert.match(first!, /^flowers: .*http:\/\/127\.0\.0\.1:1.*ECONNREFUSED.*; retrying for some minutes$/)
   assert.match(second!, /^dsc: /)
-  assert.match((await prepare('--json'))[0]!, /^{"dsc":1,"error"/)
+  const { stderr } = await world.dsc('prepare', 'flowers', '--deadline', '8s', '--json')
+  assert.match(stderr, /^{"dsc":1,"error"/)
 })
 
 test('a listing that its prepare gave up is shown as stopped, and can be evicted', async (context) => {
   const datasets = { flowers: s3Dataset('bucket', 'flowers/', 'http://127.0.0.1:1') }
   const world = await makeWorld(context, { server, datasets })
   const shown = async (...words: string[]) => (await world.dsc(...words)).stdout
-  assert.notEqual((await world.dsc('prepare', 'flowers', '--deadline', '2s')).code, 0)
-  const status = await shown('status')
-  assert.match(status, /^flowers +\S+ +stopped /m)
+  const running = world.start(['prepare', 'flowers'])
+  await waitFor('the listing', () => world.query('SELECT 1 FROM copies').length > 0)
+  running.process.kill('SIGINT')
+  assert.equal((await running.finished).signal, 'SIGINT')
+  const status = await waitFor('the end of the listing', async () => {
+    const text = await shown('status')
+    return /^flowers +\S+ +stopped /m.test(text) && text
+  })
   assert.doesNotMatch(status, /listing/)
   assert.match(await shown('why', 'flowers'), /kept by +nothing: its listing was interrupted/)
   assert.match(await shown('evict', 'flowers', '--yes'), /^evicted\n +flowers /)

@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { type CountingStore, startCountingStore } from '../testing/counting-store.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { STORE_KEYS, startGateway } from '../testing/gateway-world.js'
 import { needsRoot } from '../testing/needs.js'
 import { makeWorld, s3Dataset, waitFor } from '../testing/world.js'
@@ -80,8 +81,7 @@ test('a client that asks for checksums gets that of the object, and refuses byte
   const body = randomBytes(30_000)
   const { world, gateway } = await makeGateway(t, new Map([['data/a', body]]))
   const preparing = world.start(['prepare', 'data', '--task', 'a'], { environment: STORE_KEYS })
-  const prepared = await preparing.finished
-  assert.equal(prepared.code, 0, prepared.stderr)
+  const prepared = await succeeds(preparing.finished)
   const client = new S3Client({
     endpoint: gateway,
     region: 'us-east-1',

@@ -189,12 +189,12 @@ const LARGE = Object.fromEntries(
   Array.from({ length: 40 }, (_, i) => [`many/${String(i).padStart(3, '0')}`, randomBytes(100_000)]),
 )
 
-/** A world that stages slowly: the 40 objects take it ten seconds. */
-async function makeSlowWorld(t: TestContext) {
+/** A world that stages slowly: the 40 objects take it ten seconds at 400 kB/s. */
+async function makeSlowWorld(t: TestContext, bandwidthLimit = '400kB/s') {
   const bucket = await makeBucket(LARGE)
   const world = await makeWorld(t, {
     server,
-    stage: { bandwidthLimit: '400kB/s', concurrency: 2 },
+    stage: { bandwidthLimit, concurrency: 2 },
     agent: { listen: '127.0.0.1:0' },
     datasets: { many: declare(bucket, 'many/') },
   })
@@ -205,7 +205,7 @@ const readStatus = async (world: World) =>
   JSON.parse((await world.dsc('status', '--json')).stdout) as { copies: { state: string }[] }
 
 test('an object is read while its dataset arrives, before others that were listed first', async (t) => {
-  const { bucket, world } = await makeSlowWorld(t)
+  const { bucket, world } = await makeSlowWorld(t, '100kB/s')
   await withGateway(world, async (client) => {
     for (const key of ['many/039', 'many/030', 'many/035'])
       assert.ok((await read(client, bucket, key)).equals(LARGE[key]!), key)
@@ -225,7 +225,7 @@ test('an object is read while its dataset arrives, before others that were liste
 test('readers of an arriving copy whose stager is killed get every byte', async (t) => {
   const { bucket, world } = await makeSlowWorld(t)
   const stager = world.start(['prepare', 'many'])
-  while ((await readStatus(world)).copies[0]?.state !== 'staging');
+  await waitFor('the staging', () => world.query(`SELECT 1 FROM copies WHERE state = 'staging'`).length > 0)
   await withGateway(world, async (client) => {
     const keys = Object.keys(LARGE).toReversed()
     const reads = keys.map((key) => read(client, bucket, key))

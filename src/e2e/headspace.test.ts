@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { FEED_TRIAL_ANSWERS } from '../cli/answers/feed-answers.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { writeSamples } from '../testing/sample-folder.js'
 import { makeWorld } from '../testing/world.js'
 
@@ -42,8 +43,7 @@ test('a trial tells each rank’s pace with data as it comes and with data for n
       ),
       runtime,
     ).finished
-  const endless = await measure(100_000, '--json')
-  assert.equal(endless.code, 0, endless.stderr)
+  const endless = await succeeds(measure(100_000, '--json'))
   const result = FEED_TRIAL_ANSWERS['feed headspace'].parse(JSON.parse(endless.stdout))
   assert.deepEqual(
     result.workers.map(({ rank, asItIs, free }) => [rank, asItIs.batches, free.batches]).sort(),

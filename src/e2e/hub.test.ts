@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startHubServer } from '../testing/hub-server.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
@@ -25,8 +26,7 @@ test('dsc prepare stages a repository of a hub, proven, and fetches only what a 
   const world = await makeWorld(t, {
     datasets: { model: { source: 'hf://org/model', endpoint: hub.endpoint } },
   })
-  const prepared = await world.dsc('prepare', 'model', '--task', 'a', '--json')
-  assert.equal(prepared.code, 0, prepared.stderr)
+  const prepared = await succeeds(world.dsc('prepare', 'model', '--task', 'a', '--json'))
   const copy = JSON.parse(prepared.stdout)
   assert.deepEqual(copy.downloaded.verifiedBy, { 'git-sha1': 1, sha256: 2 })
   assert.ok(readFileSync(join(copy.path, 'w.safetensors')).equals(weights))
@@ -42,8 +42,7 @@ test('dsc prepare stages a repository of a hub, proven, and fetches only what a 
 
   const sent = hub.sentBytes
   hub.commit('models/org/model', { 'config.json': '{"a":1}' }, { keeps: true })
-  const refreshed = await world.dsc('prepare', 'model', '--task', 'a', '--refresh', '--json')
-  assert.equal(refreshed.code, 0, refreshed.stderr)
+  const refreshed = await succeeds(world.dsc('prepare', 'model', '--task', 'a', '--refresh', '--json'))
   const next = JSON.parse(refreshed.stdout)
   assert.notEqual(next.version, copy.version)
   assert.equal(next.downloaded.reusedFiles, 2)
@@ -68,11 +67,9 @@ test('equal files of two repositories are on the disk once, whatever they are ca
   const tuned = (await world.dsc('prepare', 'tuned', '--task', 'a')).stdout.trim()
   assert.equal(hub.sentBytes - sent, 1000)
   assert.equal(statSync(join(tuned, 'base/weights.bin')).ino, statSync(join(base, 'model.safetensors')).ino)
-  const verified = await world.dsc('verify', 'tuned')
-  assert.equal(verified.code, 0, verified.stderr)
+  await succeeds(world.dsc('verify', 'tuned'))
   await world.dsc('release', 'base', '--task', 'a')
-  const evicted = await world.dsc('evict', 'base', '--yes')
-  assert.equal(evicted.code, 0, evicted.stderr)
+  await succeeds(world.dsc('evict', 'base', '--yes'))
   assert.ok(readFileSync(join(tuned, 'base/weights.bin')).equals(weights))
 })
 
@@ -84,8 +81,7 @@ test('--include takes a part of a repository by its URL, under a name of its own
   const environment = { HF_ENDPOINT: hub.endpoint }
   const prepare = async (...words: readonly string[]) => {
     const running = world.start(['prepare', ...words, '--task', 'a', '--json'], { environment })
-    const { code, stdout, stderr } = await running.finished
-    assert.equal(code, 0, stderr)
+    const { stdout } = await succeeds(running.finished)
     return JSON.parse(stdout)
   }
   const whole = await prepare('hf://datasets/org/name')
@@ -114,8 +110,7 @@ test('dsc run shows repositories to the command as the cache of the hub’s own 
     world.start(['run', ...names.map((name) => `hf://org/${name}`), '--', 'sh', script], {
       environment: { HF_ENDPOINT: hub.endpoint, ...environment },
     }).finished
-  const one = await run(['a'])
-  assert.equal(one.code, 0, one.stderr)
+  const one = await succeeds(run(['a']))
   assert.match(one.stdout, /^1 .*\/hub\na$/)
   const both = await run(['a', 'b'], { HF_HUB_OFFLINE: '0' })
   const [, folder = ''] = /^0 (.*)\nab$/.exec(both.stdout) ?? []
@@ -254,8 +249,7 @@ test('dsc adopt takes what the hub’s own clients have downloaded, and fetches 
   const { path } = copies[0]
   for (const [name, body] of Object.entries(files))
     assert.ok(readFileSync(join(path, name)).equals(Buffer.from(body)), name)
-  const verified = await run('verify', copies[0].dataset)
-  assert.equal(verified.code, 0, verified.stderr)
+  await succeeds(run('verify', copies[0].dataset))
   hub.requests.length = 0
   assert.equal((await run('prepare', 'hf://org/model', '--task', 'a')).stdout.trim(), path)
   assert.deepEqual(hub.requests, [])
@@ -274,8 +268,7 @@ test('files of a hub cache on a disk without links are taken from its snapshots'
     'onnx/w.onnx': randomBytes(9000),
   })
   const environment = { HF_ENDPOINT: hub.endpoint, HF_HUB_CACHE: clients }
-  const { code, stdout, stderr } = await world.start(['prepare', 'hf://org/model'], { environment }).finished
-  assert.equal(code, 0, stderr)
+  const { stdout } = await succeeds(world.start(['prepare', 'hf://org/model'], { environment }).finished)
   assert.equal(hub.sentBytes, changed.length, 'only what had other bytes came from the hub')
   for (const [name, body] of Object.entries(files))
     assert.ok(readFileSync(join(stdout.trim(), name)).equals(Buffer.from(body)), name)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { escapeControls } from '../failure/escape-controls.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startFlowerStore } from '../testing/flower-store.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
@@ -87,8 +88,7 @@ test('a bucket is read at an endpoint, with no credentials, and found again by i
   const { dsc, query } = await makeWorld(context, {})
   const url = `s3://${bucket}/flowers/`
   const reach = ['--endpoint', server.endpoint, '--anonymous']
-  const { code, stderr } = await dsc('prepare', url, ...reach, '--task', 'a')
-  assert.equal(code, 0, stderr)
+  await succeeds(dsc('prepare', url, ...reach, '--task', 'a'))
   assert.match((await dsc('why', url)).stdout, /staged/)
   assert.match((await dsc('release', url, '--task', 'a')).stdout, /released 1 lease/)
   const elsewhere = await dsc('prepare', url, '--endpoint', 'http://127.0.0.1:1', '--anonymous', '--plan')

@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
-import { type Feed, type FeedState, type OpenFeedOptions, openFeed } from '../exports/index.js'
+import type { Feed, FeedState, OpenFeedOptions } from '../exports/index.js'
 import { type DscError, isDscError } from '../failure/dsc-error.js'
 import { shuffleSamples } from '../feed/plan/order.js'
 import type { Running } from '../testing/dsc-processes.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { sampleBytes, writeSamples } from '../testing/sample-folder.js'
 import { makeWorld, s3Dataset, type World } from '../testing/world.js'
+import { openWorldFeed, readPassOf } from '../testing/world-feed.js'
 
 const COUNT = 300
 const BATCH = 10
@@ -39,31 +40,40 @@ async function makeSamplesWorld(context: TestContext): Promise<World> {
 }
 
 /** Opens a feed in this process, in memory for a tenth of the samples. */
-async function open(world: World, options: Partial<OpenFeedOptions>): Promise<Feed> {
-  const feed = await openFeed({
-    batchSize: BATCH,
-    seed: SEED,
-    memoryBytes: 2 ** 18,
-    ...world.ofProgram(),
-    cacheFolder: join(world.directory, 'tables'),
-    ...options,
-  })
-  world.onEnd(() => feed.close())
-  return feed
-}
+const open = (world: World, options: Partial<OpenFeedOptions>) =>
+  openWorldFeed(world, { batchSize: BATCH, seed: SEED, memoryBytes: 2 ** 18, ...options })
 
-/** Reads one pass byte by byte; calls `atStep` after each batch. */
-async function readPass(feed: Feed, atStep: (step: number) => unknown = () => {}): Promise<number[]> {
-  const ids: number[] = []
-  for await (const batch of feed) {
-    for (const { id, data } of batch) {
-      assert.ok(data.equals(sampleBytes(id, lengthOf(id))), `bytes of sample ${id}`)
-      ids.push(id)
-    }
-    await atStep(ids.length / BATCH)
-  }
-  return ids
-}
+const readPass = (feed: Feed, atStep: (step: number) => unknown = () => {}) =>
+  readPassOf(feed, lengthOf, { atStep })
+
+for (const way of ['in this process', 'behind a socket'])
+  test(`a program that reads a feed ${way} notes how long it waited`, async (context) => {
+    const world = await makeSamplesWorld(context)
+    const prepared = await world.dsc('prepare', 'flowers', '--task', 'reads')
+    assert.equal(prepared.code, 0)
+    const socket = join(world.directory, 'feed.sock')
+    const serving = way === 'behind a socket' ? await startServe(world, socket, 'flowers') : undefined
+    const began = performance.now()
+    const feed = await open(world, serving ? { socket } : { dataset: 'flowers' })
+    await readPass(feed)
+    await feed.close()
+    serving?.process.kill('SIGTERM')
+    await serving?.finished
+    const longest = performance.now() - began
+    const events = world.query<{ dataset: string; detail: string }>(
+      "SELECT dataset, detail FROM events WHERE kind = 'fed'",
+    )
+    assert.deepEqual(
+      events.map(({ dataset }) => dataset),
+      ['flowers'],
+    )
+    const { gpuMs, waits } = JSON.parse(events[0]!.detail)
+    const waitedMs = Object.values<number>(waits).reduce((sum, ms) => sum + ms, 0)
+    assert.ok(
+      waitedMs > 0 && waitedMs <= Math.min(gpuMs, longest) + 2,
+      `${waitedMs} ms of ${gpuMs}, ${longest}`,
+    )
+  })
 
 test('a dataset is opened by its name, staged first, and leased until the feed is closed', async (context) => {
   const world = await makeSamplesWorld(context)
@@ -122,9 +132,9 @@ test('storage nodes with a stripe each are read as one, and the source when one 
 })
 
 /** `dsc feed serve` on a socket, once it answers. */
-async function startServe(world: World, socket: string): Promise<Running> {
+async function startServe(world: World, socket: string, target = 'samples'): Promise<Running> {
   const words = ['--socket', socket, '--seed', `${SEED}`, '--memory', '512KiB', '--json']
-  const running = world.start(['feed', 'serve', 'samples', ...words])
+  const running = world.start(['feed', 'serve', target, ...words])
   await once(running.process.stdout!, 'data') // its socket
   return running
 }
@@ -153,7 +163,7 @@ test('a feed of another process that is killed in mid-epoch is an error with the
   assert.deepEqual([state!.epoch, state!.position], [1, received.length])
   assert.deepEqual(state, feed.state())
   await running.finished
-  await assert.rejects(readPass(feed), (error) => isDscError(error, 'FEED_GONE'), 'none is there yet')
+  await assert.rejects(readPass(feed), { code: 'FEED_GONE' }, 'none is there yet')
   await startServe(world, socket)
   feed.seek(state!)
   assert.deepEqual([...received, ...(await readPass(feed))], expected(1))
@@ -183,9 +193,9 @@ test('a feed that is stopped counts as gone after its time, and an aborted itera
   const socket = join(world.directory, 'feed.sock')
   const running = await startServe(world, socket)
   const abort = new AbortController()
-  const feed = await open(world, { socket, timeoutMs: 500, signal: abort.signal })
+  const feed = await open(world, { socket, timeoutMs: 5000, signal: abort.signal })
   const stop = (step: number) => step === 2 && running.process.kill('SIGSTOP')
-  await assert.rejects(readPass(feed, stop), (error) => isDscError(error, 'FEED_GONE'))
+  await assert.rejects(readPass(feed, stop), { code: 'FEED_GONE' })
   running.process.kill('SIGCONT')
   await assert.rejects(
     readPass(feed, (step) => step === 2 && abort.abort()),
@@ -202,6 +212,6 @@ test('what cannot be meant is refused before anything is opened', async (context
     { dataset: 'flowers', mix: {} },
     { socket: '/s', from },
   ])
-    await assert.rejects(open(world, options), (error) => isDscError(error, 'USAGE'))
-  await assert.rejects(open(world, { dataset: 'roses' }), (error) => isDscError(error, 'DATASET_UNKNOWN'))
+    await assert.rejects(open(world, options), { code: 'USAGE' })
+  await assert.rejects(open(world, { dataset: 'roses' }), { code: 'DATASET_UNKNOWN' })
 })

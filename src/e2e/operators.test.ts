@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startFlowerStore } from '../testing/flower-store.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
@@ -57,8 +58,7 @@ test('adopt puts folders into the record where they lie, locked until a source i
   assert.equal(wrong.code, 9)
   assert.match(wrong.stderr, /is not what its source holds: rose\/1.jpg is missing/)
   await writeTree(old, { 'flowers/rose/1.jpg': 'a rose', 'flowers/rose/2.jpg': 'another rose' })
-  const right = await adoptFlowers()
-  assert.equal(right.code, 0, right.stderr)
+  await succeeds(adoptFlowers())
   const prepared = JSON.parse((await world.dsc('prepare', 'flowers', '--task', 'a', '--json')).stdout)
   assert.deepEqual([prepared.path, prepared.origin], [join(old, 'flowers'), 'local'])
 })
@@ -77,8 +77,7 @@ test('cleanup brings a copy back into a record that was lost, and forgets a copy
   const forgot = await world.dsc('cleanup')
   assert.match(forgot.stdout, /forgot flowers/)
   assert.equal(world.query('SELECT 1 FROM copies').length, 0)
-  const fresh = await world.dsc('prepare', 'flowers', '--task', 'a')
-  assert.equal(fresh.code, 0, fresh.stderr)
+  await succeeds(world.dsc('prepare', 'flowers', '--task', 'a'))
   assert.deepEqual((await world.dsc('cleanup')).stdout, 'nothing to clean up\n')
 })
 

@@ -3,6 +3,7 @@ import { chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { type FaultProxy, startFaultProxy } from '../testing/fault-proxy.js'
 import { type NodeService, SERVICE, startNodeService } from '../testing/node-service.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
@@ -79,8 +80,7 @@ describe('a URL that is staged at the door with credentials of its user', { skip
   })
 
   test('is their copy alone', async () => {
-    const prepared = await as(ADA, `dsc prepare s3://${bucket}/small/ --task t`)
-    assert.equal(prepared.code, 0, prepared.stderr)
+    const prepared = await succeeds(as(ADA, `dsc prepare s3://${bucket}/small/ --task t`))
     const path = prepared.stdout.trim()
     assert.equal((await as(ADA, `cat ${path}/a.txt`)).stdout, 'rose')
     assert.match((await as(BOB, `cat ${path}/a.txt`)).stderr, /Permission denied/)
@@ -147,8 +147,7 @@ describe('a URL that is staged at the door with credentials of its user', { skip
     const killed = await service.stop('SIGKILL')
     requireNoSecret('after the kill')
     await service.start()
-    const prepared = await staging.finished
-    assert.equal(prepared.code, 0, prepared.stderr)
+    const prepared = await succeeds(staging.finished)
     assert.match(prepared.stderr, /waiting for it/)
     const copied = await readFile(join(prepared.stdout.trim(), 'b'))
     assert.ok(copied.equals(Buffer.alloc(LARGE_BYTES / 3, 'b')))
@@ -177,8 +176,7 @@ console.log(JSON.stringify({ ...${JSON.stringify(keys)}, Expiration: new Date(Da
     assert.notEqual(denied.code, 0)
     assert.match(denied.stderr, /the credentials of this user have expired, and their dsc finds no new ones/)
     writeFileSync(counter, '')
-    const prepared = await as(ADA, `ALLOWED=99 dsc prepare s3://${bucket}/expiring/ --task t`)
-    assert.equal(prepared.code, 0, prepared.stderr)
+    await succeeds(as(ADA, `ALLOWED=99 dsc prepare s3://${bucket}/expiring/ --task t`))
     assert.ok(readFileSync(counter, 'utf8').length >= 2)
   })
 

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Feed, type OpenFeedOptions, openFeed, readRow } from '../exports/index.js'
+import { type Feed, type OpenFeedOptions, readRow } from '../exports/index.js'
 import { isDscError } from '../failure/dsc-error.js'
 import { shuffleSamples } from '../feed/plan/order.js'
 import { copyParquet, PARQUET_FIXTURES } from '../testing/parquet-files.js'
 import { sampleBytes, writeSamples } from '../testing/sample-folder.js'
 import { makeWorld, type World, type WorldSettings } from '../testing/world.js'
+import { openWorldFeed } from '../testing/world-feed.js'
 
 const SEED = 9
 const BATCH = 8
@@ -36,18 +37,14 @@ async function makeRowsWorld(context: TestContext, settings: WorldSettings = {})
   return world
 }
 
-async function open(world: World, options: Partial<OpenFeedOptions>): Promise<Feed> {
-  const feed = await openFeed({
+const open = (world: World, options: Partial<OpenFeedOptions>) =>
+  openWorldFeed(world, {
     batchSize: BATCH,
     seed: SEED,
     memoryBytes: 2 ** 20,
-    ...world.ofProgram(),
     cacheFolder: join(world.directory, 'user', 'samples'),
     ...options,
   })
-  world.onEnd(() => feed.close())
-  return feed
-}
 
 /** Reads to the end of the pass, or so many batches; every row is the one that its name says. */
 async function readRows(feed: Feed, columns: readonly string[], batches = Number.POSITIVE_INFINITY) {
@@ -206,10 +203,9 @@ test('rows that the quota has no room for are refused with what they need, and n
   const world = await makeRowsWorld(context)
   await fillQuota(world)
   const bytes = chargedBytes(world)
-  await assert.rejects(open(world, { dataset: 'rows', order: 'shuffle' }), (error) => {
-    assert.ok(isDscError(error, 'QUOTA_EXCEEDED'))
-    assert.match(error.message, /no room for rows on node node-a: it needs /)
-    return true
+  await assert.rejects(open(world, { dataset: 'rows', order: 'shuffle' }), {
+    code: 'QUOTA_EXCEEDED',
+    message: /no room for rows on node node-a: it needs /,
   })
   assert.ok(chargedBytes(world) < bytes + 4096 * 8, 'only empty folders are left')
   assert.equal(world.query('SELECT task FROM leases').length, 0)

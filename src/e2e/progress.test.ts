@@ -14,7 +14,7 @@ after(() => server.close())
 const bucket = await server.makeBucket()
 for (let index = 0; index < 8; index++)
   await server.putObject(bucket, `slow/${index}`, Buffer.alloc(64 * 1024, index))
-const SLOWLY = { bandwidthLimit: '100kB/s', concurrency: 1 }
+const SLOWLY = { bandwidthLimit: '50kB/s', concurrency: 1 }
 const datasets = { slow: s3Dataset(bucket, 'slow/', server.endpoint) }
 
 test('at a terminal a bar fits the width, also after that changes, and nothing of it is left', {

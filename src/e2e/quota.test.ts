@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startFaultyStore } from '../testing/faulty-store.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
 import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
@@ -126,17 +127,17 @@ test('a disk that fills up in mid-download: a clear error, nothing published, th
 }, async (context) => {
   const disk = await mountSmallDisk(context, 64 * MIB)
   const world = await makeWorld(context, { server, root: join(disk, 'cache'), datasets: datasets() })
-  const idle = await world.dsc('prepare', 'd0', '--task', 'a')
-  assert.equal(idle.code, 0, idle.stderr)
+  await succeeds(world.dsc('prepare', 'd0', '--task', 'a'))
   await world.dsc('release', 'd0', '--task', 'a')
-  proxy.setRules([{ match: '/d1/', fault: { kind: 'delay', delayMs: 3000 } }])
+  const filled = Promise.withResolvers<void>()
+  proxy.onRequest((line) => (line.includes('/d1/') ? filled.promise : undefined))
   const staging = world.start(['prepare', 'd1', '--task', 'b'])
   await waitFor('the staging', () => world.query(`SELECT 1 FROM copies WHERE state = 'staging'`).length > 0)
   const filler = join(disk, 'filler')
   const { bavail, bsize } = await statfs(disk)
   await writeFile(filler, Buffer.alloc(bavail * bsize)).catch(() => undefined)
+  filled.resolve()
   const failed = await staging.finished
-  proxy.setRules([])
   assert.equal(failed.code, 6, failed.stderr)
   assert.equal(failed.stdout, '')
   assert.doesNotMatch(failed.stderr, /\n\s+at /)
@@ -159,7 +160,6 @@ test('a disk that fills up in mid-download: a clear error, nothing published, th
   await rm(filler)
   const { bavail: free } = await statfs(disk)
   await writeFile(filler, Buffer.alloc(free * bsize - 12 * MIB))
-  const admitted = await world.dsc('prepare', 'd1', '--task', 'b')
-  assert.equal(admitted.code, 0, admitted.stderr)
+  await succeeds(world.dsc('prepare', 'd1', '--task', 'b'))
   assert.deepEqual(world.query('SELECT dataset, state FROM copies'), [{ dataset: 'd1', state: 'ready' }])
 })

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT_ANSWERS } from '../cli/answers/account-answers.js'
+import { ACCOUNT_ANSWERS } from '../cli/answers/answer-schemas.js'
 import { OutputChecker } from '../testing/check-outputs.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { makeWorld } from '../testing/world.js'
 
 async function makeFlowers(context: TestContext) {
@@ -40,10 +41,21 @@ test('a receipt names version and source, outlasts the copy, and what it says is
   assert.deepEqual(whole.datasets[0]?.source, { state: 'same', provenBy: 'size-and-time' })
   assert.deepEqual(whole.datasets[0]?.here, { checkedFiles: 1, checkedBytes: 6, damages: 0 })
 
+  // One source of an edited receipt is unusable: the rest is proven all the same.
+  const edited = JSON.parse(await readFile(path, 'utf8'))
+  edited.distribution[0]['dsc:definition'].source = 'flowers'
+  const editedPath = join(world.directory, 'edited.json')
+  await writeFile(editedPath, JSON.stringify(edited))
+  const unusable = await world.dsc('receipt', editedPath, '--verify')
+  assert.match(
+    unusable.stdout,
+    /^flowers \w+: available\n {2}the source cannot be read: .*it has no scheme\n/,
+  )
+  assert.equal(unusable.code, 0, unusable.stderr)
+
   // The source changes: the copy still has it. A byte of the copy changes: nobody has.
   await writeFile(file, 'a thistle')
-  const changed = await world.dsc('receipt', path, '--verify')
-  assert.equal(changed.code, 0, changed.stderr)
+  const changed = await succeeds(world.dsc('receipt', path, '--verify'))
   assert.match(changed.stdout, /available\n {2}the source has changed: .*\n {2}the copy here is whole/)
   const copied = join(copy!.path, 'rose')
   await rm(copied)

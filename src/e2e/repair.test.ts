@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startCountingStore } from '../testing/counting-store.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
 import { makeWorld, type World, writeTree } from '../testing/world.js'
 
@@ -40,8 +41,7 @@ function spoil(path: string): void {
 
 async function prepareAll(world: World, names: readonly string[]): Promise<void> {
   for (const name of names) {
-    const { code, stderr } = await world.dsc('prepare', name, '--task', name)
-    assert.equal(code, 0, stderr)
+    await succeeds(world.dsc('prepare', name, '--task', name))
   }
 }
 
@@ -102,11 +102,9 @@ test('verify --repair mends an adopted folder that lies on another file system t
   await writeTree(folder, files)
   await writeTree(join(world.directory, 'source'), files)
   const source = `file://${join(world.directory, 'source')}/`
-  const adopted = await world.dsc('adopt', folder, '--name', 'found', '--source', source)
-  assert.equal(adopted.code, 0, adopted.stderr)
+  await succeeds(world.dsc('adopt', folder, '--name', 'found', '--source', source))
   writeFileSync(join(folder, 'sub', 'b.txt'), 'BETA')
-  const repaired = await world.dsc('verify', '--repair')
-  assert.equal(repaired.code, 0, repaired.stderr)
+  await succeeds(world.dsc('verify', '--repair'))
   assert.equal(readFileSync(join(folder, 'sub', 'b.txt'), 'utf8'), 'beta')
   assert.deepEqual(readdirSync(folder).toSorted(), ['a.txt', 'sub'])
 })
@@ -123,8 +121,7 @@ test('cleanup removes what a killed repair left in an adopted folder, also on an
     mkdirSync(join(folder, name))
     writeFileSync(join(folder, name, '1'), 'half a file')
   }
-  const { code, stderr } = await world.dsc('cleanup')
-  assert.equal(code, 0, stderr)
+  await succeeds(world.dsc('cleanup'))
   assert.deepEqual(readdirSync(folder).toSorted(), ['.dsc-repair-of-somebody-else', 'a.txt'])
   assert.ok(existsSync(join(folder, 'a.txt')))
 })
@@ -143,8 +140,7 @@ test('one rotten file of two versions is reported of both, and fetched once', as
   const paths: string[] = []
   for (const version of ['one', 'two']) {
     store.put('d/small', Buffer.from(version))
-    const { code, stdout, stderr } = await world.dsc('prepare', 'flowers', '--refresh', '--task', version)
-    assert.equal(code, 0, stderr)
+    const { stdout } = await succeeds(world.dsc('prepare', 'flowers', '--refresh', '--task', version))
     paths.push(stdout.trim())
   }
   const [one, two] = paths.map((path) => join(path, 'large'))
@@ -157,8 +153,7 @@ test('one rotten file of two versions is reported of both, and fetched once', as
   const found = await world.dsc('verify', 'flowers', '--json')
   assert.match(found.stderr, /"dsc verify flowers --repair"/)
   const sent = store.sentBytes()
-  const { code, stdout, stderr } = await world.dsc('verify', 'flowers', '--repair', '--json')
-  assert.equal(code, 0, stderr)
+  const { stdout, stderr } = await succeeds(world.dsc('verify', 'flowers', '--repair', '--json'))
   const repaired = (JSON.parse(stdout) as { copies: { repaired: { repairedFiles: number } }[] }).copies
   assert.deepEqual(
     repaired.map((copy) => copy.repaired.repairedFiles),
@@ -176,8 +171,7 @@ test('a rotten file that another dataset shares is told where one is verified by
   for (const name of ['birds', 'flowers']) {
     const source = join(world.directory, name)
     await writeTree(source, { 'a.txt': 'alpha' })
-    const { code, stdout, stderr } = await world.dsc('prepare', `file://${source}`, '--task', name)
-    assert.equal(code, 0, stderr)
+    const { stdout } = await succeeds(world.dsc('prepare', `file://${source}`, '--task', name))
     paths.push(join(stdout.trim(), 'a.txt'))
   }
   const [one, two] = paths
@@ -186,12 +180,10 @@ test('a rotten file that another dataset shares is told where one is verified by
   spoil(one!)
   const names = world.query<{ dataset: string }>('SELECT dataset FROM copies ORDER BY dataset')
   const told = /other copies share 1 damaged file; to check every copy: dsc verify\b/
-  const repaired = await world.dsc('verify', names[0]!.dataset, '--repair')
-  assert.equal(repaired.code, 0, repaired.stderr)
+  const repaired = await succeeds(world.dsc('verify', names[0]!.dataset, '--repair'))
   assert.match(repaired.stderr, new RegExp(`${told.source} --repair`))
   assert.equal(readFileSync(two!, 'utf8'), '!!!!!')
-  const all = await world.dsc('verify', '--repair')
-  assert.equal(all.code, 0, all.stderr)
+  const all = await succeeds(world.dsc('verify', '--repair'))
   assert.doesNotMatch(all.stderr, told)
   assert.equal(readFileSync(two!, 'utf8'), 'alpha')
 })

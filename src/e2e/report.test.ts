@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ACCOUNT_ANSWERS } from '../cli/answers/account-answers.js'
+import { ACCOUNT_ANSWERS } from '../cli/answers/answer-schemas.js'
 import { makeWorld } from '../testing/world.js'
 
 test('a report says what was saved, what was refused, what was fetched again and what to change', async (context) => {

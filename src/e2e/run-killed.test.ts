@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { findProcess } from '../platform/processes.js'
-import { killWithTest } from '../testing/dsc-processes.js'
+import { killWithTest, succeeds } from '../testing/dsc-processes.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
 
@@ -32,8 +32,7 @@ for (const victims of [['dsc'], ['command'], ['dsc', 'command']] as const) {
     if (victims.length === 1 && victims[0] === 'command') assert.equal(code, 137)
     else assert.equal(signal, 'SIGKILL')
     await waitFor('the end of the command', () => findProcess(command) === undefined)
-    const cleaned = await world.dsc('cleanup')
-    assert.equal(cleaned.code, 0, cleaned.stderr)
+    await succeeds(world.dsc('cleanup'))
     assert.deepEqual(world.query('SELECT task FROM leases'), [{ task: 'another' }])
     assert.deepEqual(world.query('SELECT copy_id, state, version, path, charged_bytes FROM copies'), before)
     assert.deepEqual(await readdir(join(world.root, 'copies', 'flowers')).then((found) => found.length), 1)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { makeCertificate } from '../testing/certificate.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startForwardProxy } from '../testing/forward-proxy.js'
 import { startS3Server } from '../testing/s3-server.js'
 import { startTlsFront } from '../testing/tls-front.js'
@@ -44,8 +45,7 @@ for (const [scheme, request] of [
     const proxy = await startForwardProxy('s@crt')
     context.after(() => proxy.close())
     const url = `http://me:s%40crt@127.0.0.1:${proxy.port}`
-    const { code, stderr } = await prepare(context, scheme, { [variable]: url })
-    assert.equal(code, 0, stderr)
+    await succeeds(prepare(context, scheme, { [variable]: url }))
     assert.ok(
       proxy.seen.some((line) => request.test(line)),
       proxy.seen.join(),
@@ -61,8 +61,7 @@ for (const [scheme, request] of [
     const proxy = await startForwardProxy()
     context.after(() => proxy.close())
     const environment = { [variable]: `127.0.0.1:${proxy.port}`, NO_PROXY: 'localhost,127.0.0.0/8' }
-    const { code, stderr } = await prepare(context, scheme, environment)
-    assert.equal(code, 0, stderr)
+    await succeeds(prepare(context, scheme, environment))
     assert.deepEqual(proxy.seen, [])
   })
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { makeCertificate } from '../testing/certificate.js'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startS3Server } from '../testing/s3-server.js'
 import { startTlsFront } from '../testing/tls-front.js'
 import { makeWorld, s3Dataset } from '../testing/world.js'
@@ -48,8 +49,7 @@ for (const { how, environment } of [
   { how: 'NODE_EXTRA_CA_CERTS', environment: { NODE_EXTRA_CA_CERTS: certFile } },
 ]) {
   test(`a server of a private authority is listed and read when ${how} names the authority`, async (context) => {
-    const run = await prepare(context, environment)
-    assert.equal(run.code, 0, run.stderr)
+    const run = await succeeds(prepare(context, environment))
     const path = run.stdout.trimEnd()
     assert.ok(readFileSync(join(path, 'large.bin')).equals(large))
     assert.equal(readFileSync(join(path, 'small.txt'), 'utf8'), 'small')

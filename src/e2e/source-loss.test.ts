@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { after, before, test } from 'node:test'
+import { succeeds } from '../testing/dsc-processes.js'
 import { startFaultyStore } from '../testing/faulty-store.js'
 import { makeWorld, s3Dataset, waitFor } from '../testing/world.js'
 
@@ -30,8 +31,7 @@ for (const { status, code } of [
     const fetchedBefore = proxy.count(/GET .*\/d\/k/)
     assert.ok(fetchedBefore > FILES / 2, `only ${fetchedBefore} were asked for`)
     proxy.forget()
-    const second = await world.dsc('prepare', 'flowers', '--task', 'second')
-    assert.equal(second.code, 0, second.stderr)
+    await succeeds(world.dsc('prepare', 'flowers', '--task', 'second'))
     // Those that were under way when the failure came are asked for again.
     const again = proxy.count(/GET .*\/d\/k/)
     assert.ok(again <= FILES / 2, `${again} of ${FILES} came twice`)
@@ -41,10 +41,12 @@ for (const { status, code } of [
 test('a root that is removed while a copy is staged is said so, without a stack trace', async (context) => {
   const datasets = { flowers: s3Dataset(bucket, 'd/', proxy.endpoint) }
   const world = await makeWorld(context, { server, datasets })
-  proxy.setRules([{ match: 'GET .*/d/k1', fault: { kind: 'delay', delayMs: 1500 } }])
+  const removed = Promise.withResolvers<void>()
+  proxy.onRequest((line) => (/GET .*\/d\/k1/.test(line) ? removed.promise : undefined))
   const running = world.start(['prepare', 'flowers', '--task', 't'])
   await waitFor('the download', () => proxy.count(/GET .*\/d\/k1/) > 0)
   rmSync(world.root, { recursive: true, force: true })
+  removed.resolve()
   const { code, stderr } = await running.finished
   assert.notEqual(code, 0)
   assert.doesNotMatch(stderr, /^ +at |internal error/m)
@@ -53,14 +55,13 @@ test('a root that is removed while a copy is staged is said so, without a stack 
 
 test('a range that the server has and refuses once is asked for again', async (context) => {
   const datasets = { flowers: s3Dataset(bucket, 'd/', proxy.endpoint) }
-  const world = await makeWorld(context, { server, datasets })
+  const world = await makeWorld(context, { server, datasets, retryFor: '2m' })
   const fault = { kind: 'status', status: 416, code: 'InvalidRange' } as const
   proxy.setRules([{ match: 'GET .*/d/k07', times: 2, fault }])
-  const staged = await world.dsc('prepare', 'flowers', '--task', 'a')
-  assert.equal(staged.code, 0, staged.stderr)
+  await succeeds(world.dsc('prepare', 'flowers', '--task', 'a'))
   proxy.setRules([{ match: 'GET .*/d/k07', fault }])
   proxy.forget()
-  const other = await makeWorld(context, { server, datasets })
+  const other = await makeWorld(context, { server, datasets, retryFor: '2m' })
   const failed = await other.dsc('prepare', 'flowers', '--task', 'a')
   assert.match(failed.stderr, /the object changed while it was read.*416 InvalidRange/)
   assert.equal(proxy.count(/GET .*\/d\/k07/), 3)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import type { Running } from '../testing/dsc-processes.js'
+import { type Running, succeeds } from '../testing/dsc-processes.js'
 import { startFaultyStore } from '../testing/faulty-store.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
 import { makeWorld, s3Dataset, type World, waitFor, writeTree } from '../testing/world.js'
@@ -71,8 +71,7 @@ test('a stager and a waiter killed at once leave a staging that the next prepare
   const waiter = await startPrepare(world, 'waiter')
   await kill(stager, waiter)
   proxy.setRules([])
-  const next = await world.dsc('prepare', 'slow', '--task', 'next')
-  assert.equal(next.code, 0, next.stderr)
+  const next = await succeeds(world.dsc('prepare', 'slow', '--task', 'next'))
   assert.deepEqual(readdirSync(next.stdout.trimEnd()).toSorted(), ['a.txt', 'b.txt'])
   assert.equal((await world.dsc('cleanup', '--abandoned-after', '0s')).code, 0)
   assertSettled(world, ['ready'])
@@ -96,8 +95,7 @@ test('a cleanup that is killed while it removes the trash, twice in a row, is fi
     assert.equal(signal, 'SIGKILL')
     assert.ok(count() > 0, 'something is left')
   }
-  const { code, stderr } = await world.dsc('cleanup')
-  assert.equal(code, 0, stderr)
+  await succeeds(world.dsc('cleanup'))
   assert.equal(count(), 0)
 })
 
@@ -113,8 +111,7 @@ test('a record that another process has locked is waited for', async (context) =
   await Promise.race([running.finished, sleep(10_000)])
   assert.equal(running.process.exitCode, null, 'it waits')
   other.exec('COMMIT')
-  const { code, stderr } = await running.finished
-  assert.equal(code, 0, stderr)
+  await succeeds(running.finished)
 })
 
 test('a disk that is full while the listing is written down is DISK_FULL, and nothing is left of it', {
@@ -138,6 +135,5 @@ test('a disk that is full while the listing is written down is DISK_FULL, and no
   assert.doesNotMatch(full.stderr, /^\s+at /m)
   assertSettled(world, [])
   rmSync(join(disk, 'ballast'))
-  const { code, stderr } = await world.dsc('prepare', 'few', '--task', 'one')
-  assert.equal(code, 0, stderr)
+  await succeeds(world.dsc('prepare', 'few', '--task', 'one'))
 })

@@ -1,56 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { openCacheRoot } from '../cache/open-cache-root.js'
-import { findProcess } from '../platform/processes.js'
-import { openSqliteRecord } from '../records/sqlite/record-store.js'
+import { test } from 'node:test'
 import { DSC } from '../testing/dsc-processes.js'
-import { advanceStagings, fillRecord } from '../testing/example-record.js'
+import { advanceStagings } from '../testing/example-record.js'
 import { needs } from '../testing/needs.js'
-import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { openTerminal, type TmuxTerminal } from '../testing/tmux-terminal.js'
+import { checkTerminalIsBack, openExample, openStatus } from '../testing/status-terminal.js'
+import { openTerminal } from '../testing/tmux-terminal.js'
 import { waitFor } from '../testing/world.js'
 
-const CRASHING = fileURLToPath(new URL('../testing/example-status-screen.js', import.meta.url))
 // In CI a missing tmux is a failure: these tests are the only ones with a real terminal.
 const skip = needs('tmux', 'tmux')
-
-/** Prints what a program could leave changed in a terminal; `cooked` = as the shell had it. */
-const STTY = `echo state: $(stty -a | grep -q -- '-icanon' && echo raw || echo cooked)`
-
-async function openExample(context: TestContext, copies: number) {
-  const directory = await temporaryDirectory(context)
-  await mkdir(join(directory, 'cache'))
-  await writeFile(
-    join(directory, 'dsc.yaml'),
-    'record: sqlite:record.db\nnode: gpu-01\ncache:\n  root: cache\n  maxDatasets: 40\n',
-  )
-  await openCacheRoot(join(directory, 'cache'), { hasCopies: async () => false })
-  const record = await openSqliteRecord(join(directory, 'record.db'))
-  context.after(() => record.close())
-  const stagings = await fillRecord(record, { copies, nodes: 2, stagings: 1, nowMs: Date.now() })
-  return { directory, record, stagings }
-}
-
-async function openStatus(context: TestContext, copies: number, columns = 80, rows = 24) {
-  const example = await openExample(context, copies)
-  const terminal = await openTerminal(context, { columns, rows, directory: example.directory })
-  await terminal.press(`exec 2>&1; clear; echo before; ${DSC.join(' ')} status; echo rc=$?`, 'Enter')
-  await terminal.waitFor(/▶ webdata-1/)
-  return { ...example, terminal }
-}
-
-async function checkTerminalIsBack(terminal: TmuxTerminal): Promise<void> {
-  const screen = await terminal.waitFor(/rc=\d+/)
-  assert.match(screen.join('\n'), /before/, 'the main screen is back')
-  assert.doesNotMatch(screen.join('\n'), /DATASET/, 'nothing of the status is left')
-  assert.equal(await terminal.hasMouse(), false, 'the mouse is the terminal’s again')
-  await terminal.press(STTY, 'Enter')
-  await terminal.waitFor(/state: cooked/)
-}
 
 test('status fills 80x24, follows a resize to 200x60 and back, and q gives the terminal back', {
   skip,
@@ -172,7 +132,7 @@ test('a mouse chooses rows, sorts by a heading, looks inside and scrolls; :mouse
   skip,
 }, async (context) => {
   const { terminal } = await openStatus(context, 60)
-  assert.equal(await terminal.hasMouse(), true)
+  await waitFor('the mouse', () => terminal.hasMouse())
   const report = async (code: number, column: number, row: number) =>
     terminal.press('-l', `\u001b[<${code};${column + 1};${row + 1}M\u001b[<${code};${column + 1};${row + 1}m`)
   const click = async (text: string) => {
@@ -204,7 +164,7 @@ test('a mouse chooses rows, sorts by a heading, looks inside and scrolls; :mouse
   await terminal.press('-l', ':mouse')
   await terminal.press('Enter')
   await terminal.waitFor(/the mouse marks text/)
-  assert.equal(await terminal.hasMouse(), false)
+  await waitFor('the mouse to be left alone', async () => !(await terminal.hasMouse()))
 })
 
 test('status looks inside a copy and comes back', { skip }, async (context) => {
@@ -261,68 +221,3 @@ test('status has colours, those of a theme, and none with NO_COLOR', { skip }, a
   await terminal.waitFor(/▶ webdata-1/)
   assert.doesNotMatch(await terminal.styledScreen(), coloured)
 })
-
-test('Ctrl-C gives the terminal back', { skip }, async (context) => {
-  const { terminal } = await openStatus(context, 5)
-  await terminal.press('C-c')
-  await checkTerminalIsBack(terminal)
-})
-
-test('SIGTERM gives the terminal back and ends by the signal', {
-  skip,
-}, async (context) => {
-  const { terminal, directory } = await openExample(context, 5).then(async (example) => ({
-    ...example,
-    terminal: await openTerminal(context, { columns: 80, rows: 24, directory: example.directory }),
-  }))
-  await terminal.press(`clear; echo before; ${DSC.join(' ')} status & echo $! > pid; fg; echo rc=$?`, 'Enter')
-  await terminal.waitFor(/▶ webdata-1/)
-  process.kill(Number(await readFile(join(directory, 'pid'), 'utf8')), 'SIGTERM')
-  await checkTerminalIsBack(terminal)
-  assert.match((await terminal.screen()).join('\n'), /stopped by SIGTERM[\s\S]*rc=143/)
-})
-
-test('a terminal that is closed ends the status without a crash', { skip }, async (context) => {
-  const { directory } = await openExample(context, 5)
-  const terminal = await openTerminal(context, { columns: 80, rows: 24, directory })
-  const command = `echo $$ >pid; exec ${DSC.join(' ')} status 2>error.txt`
-  await terminal.press(`sh -c '${command}'`, 'Enter')
-  await terminal.waitFor(/▶ webdata-1/)
-  const pid = Number(await readFile(join(directory, 'pid'), 'utf8'))
-  await terminal.close()
-  const endMs = Date.now() + 15_000
-  while (findProcess(pid) !== undefined && Date.now() < endMs) await sleep(50)
-  assert.equal(findProcess(pid), undefined, 'it has ended')
-  assert.doesNotMatch(await readFile(join(directory, 'error.txt'), 'utf8'), /EIO|at .*node:/)
-})
-
-test('Ctrl-Z gives the terminal to the shell, and fg draws the status again', { skip }, async (context) => {
-  const { terminal } = await openStatus(context, 5)
-  await terminal.press('C-z')
-  await terminal.waitFor(/Stopped|Suspended/)
-  assert.equal(await terminal.hasMouse(), false)
-  await terminal.press(STTY, 'Enter')
-  await terminal.waitFor(/state: cooked/)
-  await terminal.press('fg', 'Enter')
-  await terminal.waitFor(/▶ webdata-1/)
-  await waitFor('the mouse', () => terminal.hasMouse())
-  await terminal.press('Down')
-  await terminal.waitFor(/▶ dataset-0001/)
-  await terminal.press('q')
-  await terminal.waitFor(/rc=\d+/)
-})
-
-for (const how of ['component', 'timer']) {
-  test(`a ${how} that throws gives the terminal back before the error is printed`, {
-    skip,
-  }, async (context) => {
-    const directory = await temporaryDirectory(context)
-    const terminal = await openTerminal(context, { columns: 80, rows: 40, directory })
-    await terminal.press(`clear; echo before; ${process.execPath} ${CRASHING} ${how}; echo rc=$?`, 'Enter')
-    await terminal.waitFor(/▶ webdata/)
-    await checkTerminalIsBack(terminal)
-    const screen = (await terminal.screen()).join('\n')
-    assert.match(screen, /rc=[1-9]/)
-    assert.match(screen, new RegExp(`Error: a ${how} threw`), 'the error is on the main screen')
-  })
-}

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Codec } from '../half/codec.js'
 import { type HostMemory, openPeerMemory, type PeerMemory } from './host/host-memory.js'
@@ -49,10 +50,7 @@ export async function openDataListener(host: string): Promise<DataListener> {
     }
     socket.on('data', onData)
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, host, resolve)
-  })
+  await once(server.listen(0, host), 'listening')
   const address = server.address()
   return {
     port: typeof address === 'object' && address ? address.port : 0,

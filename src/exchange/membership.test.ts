@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openCodec } from '../half/codec.js'
+import { listenLocally } from '../testing/listen-locally.js'
 import { joinExchange } from './join-exchange.js'
 import { makeGradients, meanOf, planOf, runStep, withSessions } from './local-sessions.test.fixture.js'
 import { type Membership, openMembership } from './membership.js'
@@ -211,11 +211,11 @@ test('a rank to which another one never connects is not the one that is lost', a
   const plan = planOf(2, 'fp32', [[100]])
   const joining = joinExchange({ rendezvous, plan, rank: 0, job: 'deaf' })
   // The other rank joins, is alive and reachable, but its connection to the first one is blocked.
-  const ear = createServer(() => {}).listen(0, '127.0.0.1')
-  await once(ear, 'listening')
+  const ear = createServer(() => {})
+  const port = await listenLocally(ear)
   const other = connect(rendezvous)
   const say = (message: object) => other.write(`${JSON.stringify(message)}\n`)
-  const place = { host: '127.0.0.1', port: (ear.address() as AddressInfo).port, committedSteps: 0 }
+  const place = { host: '127.0.0.1', port: port, committedSteps: 0 }
   const { hash, ranks, wire } = plan
   say({
     kind: 'join',

@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { count, milliseconds } from '../answers/fields.js'
 import { DscError } from '../failure/dsc-error.js'
+import type { ThinLink, UnitPlan } from './exchange-answer.js'
 import type { LevelChoice } from './plan/choose-levels.js'
 import type { ConversionRates, WireChoice } from './plan/choose-wire.js'
 import type { Link } from './plan/cost-model.js'
 import { gradientsOfModel } from './plan/gradient.js'
 import type { ExchangePlan } from './plan/plan-exchange.js'
-import type { UnitPlan } from './plan/plan-units.js'
-import type { ThinLink } from './plan/thin-link.js'
 import { explainUnlikeRanks, type JoinedProfile, joinProfiles, type Profile } from './plan/unlike-ranks.js'
 import { WIRE_TYPES, type WireType } from './plan/wire-type.js'
 
 const positive = z.number().positive()
-const count = z.int().nonnegative()
 
 const profileSchema = z.object({
   format: z.literal('dsc.exchange.profile/1'),
@@ -21,7 +20,7 @@ const profileSchema = z.object({
   backwardMs: positive,
   gradientBytes: positive.default(4),
   gradients: z
-    .array(z.object({ name: z.string(), elements: count, layer: count, readyMs: z.number().nonnegative() }))
+    .array(z.object({ name: z.string(), elements: count, layer: count, readyMs: milliseconds }))
     .min(1),
 })
 const modelSchema = z.object({
@@ -38,12 +37,14 @@ const modelSchema = z.object({
     )
     .min(1),
 })
+const exchangeSchema = z.object({ callSeconds: z.number().nonnegative(), secondsPerValue: positive })
 const linkSchema = z.object({
   format: z.literal('dsc.exchange.link/1'),
   alphaMicroseconds: z.number().nonnegative(),
   bandwidthBytesPerSecond: positive,
   halfValuesPerSecond: positive.optional(),
   int8ValuesPerSecond: positive.optional(),
+  exchanges: z.object({ ranks: z.int().min(2), fp16: exchangeSchema, int8: exchangeSchema }).optional(),
 })
 const planSchema = z.object({
   format: z.literal('dsc.exchange.plan/1'),

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { atEndNow } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import { type LinkProbe, median } from './plan/fit-link.js'
 import { RENDEZVOUS_VERSION, sendMessage } from './rendezvous/messages.js'
@@ -28,33 +29,30 @@ export async function probeLink(
 ): Promise<LinkProbe[]> {
   const { sizeBudgetMs = 500 } = options
   const socket = await dial(at)
-  try {
-    sendMessage(socket, { kind: 'probe', version: RENDEZVOUS_VERSION, token: options.token })
-    const roundTrips: { readonly bytes: number; readonly seconds: number[] }[] = []
-    for (const bytes of PROBE_SIZES) {
-      options.onSize?.(bytes)
-      const payload = Buffer.alloc(PROBE_HEADER_BYTES + bytes)
-      payload.writeUInt32BE(bytes)
-      await roundTrip(socket, payload, at) // the first one pays for a cold path
-      const seconds: number[] = []
-      const start = performance.now()
-      while (
-        seconds.length < MIN_REPEATS ||
-        (seconds.length < MAX_REPEATS && performance.now() - start < sizeBudgetMs)
-      ) {
-        seconds.push(await roundTrip(socket, payload, at))
-      }
-      roundTrips.push({ bytes, seconds })
+  using _ = atEndNow(() => socket.destroy())
+  sendMessage(socket, { kind: 'probe', version: RENDEZVOUS_VERSION, token: options.token })
+  const roundTrips: { readonly bytes: number; readonly seconds: number[] }[] = []
+  for (const bytes of PROBE_SIZES) {
+    options.onSize?.(bytes)
+    const payload = Buffer.alloc(PROBE_HEADER_BYTES + bytes)
+    payload.writeUInt32BE(bytes)
+    await roundTrip(socket, payload, at) // the first one pays for a cold path
+    const seconds: number[] = []
+    const start = performance.now()
+    while (
+      seconds.length < MIN_REPEATS ||
+      (seconds.length < MAX_REPEATS && performance.now() - start < sizeBudgetMs)
+    ) {
+      seconds.push(await roundTrip(socket, payload, at))
     }
-    const backSeconds = median(roundTrips[0]?.seconds ?? [0]) / 2
-    return roundTrips.map(({ bytes, seconds }) => ({
-      bytes,
-      // On a busy machine the way back may have taken longer than this whole round trip.
-      seconds: seconds.map((value) => Math.max(0, value - backSeconds)),
-    }))
-  } finally {
-    socket.destroy()
+    roundTrips.push({ bytes, seconds })
   }
+  const backSeconds = median(roundTrips[0]?.seconds ?? [0]) / 2
+  return roundTrips.map(({ bytes, seconds }) => ({
+    bytes,
+    // On a busy machine the way back may have taken longer than this whole round trip.
+    seconds: seconds.map((value) => Math.max(0, value - backSeconds)),
+  }))
 }
 
 async function roundTrip(

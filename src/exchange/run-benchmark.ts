@@ -1,18 +1,10 @@
+import { atEnd } from '../failure/closers.js'
 import type { Mode } from './connect-links.js'
+import type { BenchRow } from './exchange-answer.js'
 import { joinExchange } from './join-exchange.js'
 import { median } from './plan/fit-link.js'
 import type { WireType } from './plan/wire-type.js'
 import type { PlanFile } from './plan-files.js'
-
-/** Result for one size of a benchmark. */
-export interface BenchRow {
-  /** fp32 bytes of the gradients. */
-  readonly messageBytes: number
-  /** Median of a whole step: fill, exchange, commit. */
-  readonly medianMs: number
-  /** Resulting fp32 bytes per second. */
-  readonly bytesPerSecond: number
-}
 
 /** Exchanges one bucket of each size, `repeats` times; every rank must call it alike. */
 export async function benchExchange(options: {
@@ -44,27 +36,24 @@ export async function benchExchange(options: {
       plan,
       job: `bench-${wire}-${options.mode}-${levels}-${elements}`,
     })
-    try {
-      const gradient = new Float32Array(elements)
-      const seconds: number[] = []
-      // Two warm-up steps: the first is fp32 in any case, the second fills caches and socket buffers.
-      for (let round = 0; round < repeats + 2; round++) {
-        for (let at = 0; at < elements; at++) gradient[at] = ((at * 31 + round) % 1000) / 1000
-        const start = performance.now()
-        const step = session.beginStep()
-        await step.add('gradient', gradient)
-        await step.commit()
-        if (round >= 2) seconds.push((performance.now() - start) / 1000)
-      }
-      const middle = median(seconds)
-      rows.push({
-        messageBytes: elements * 4,
-        medianMs: middle * 1000,
-        bytesPerSecond: (elements * 4) / middle,
-      })
-    } finally {
-      await session.close()
+    await using _ = atEnd(() => session.close())
+    const gradient = new Float32Array(elements)
+    const seconds: number[] = []
+    // Two warm-up steps: the first is fp32 in any case, the second fills caches and socket buffers.
+    for (let round = 0; round < repeats + 2; round++) {
+      for (let at = 0; at < elements; at++) gradient[at] = ((at * 31 + round) % 1000) / 1000
+      const start = performance.now()
+      const step = session.beginStep()
+      await step.add('gradient', gradient)
+      await step.commit()
+      if (round >= 2) seconds.push((performance.now() - start) / 1000)
     }
+    const middle = median(seconds)
+    rows.push({
+      messageBytes: elements * 4,
+      medianMs: middle * 1000,
+      bytesPerSecond: (elements * 4) / middle,
+    })
   }
   return rows
 }

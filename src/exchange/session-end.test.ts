@@ -6,13 +6,13 @@ import { makeGradients, planOf, runStep, withSessions } from './local-sessions.t
 import { FIRST_SCALE } from './plan/scale.js'
 import { openRendezvous } from './rendezvous/open-rendezvous.js'
 
-/** The outcome of a promise within a second. */
+/** The outcome of a promise within half a minute. */
 async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
   const settled = promise.then(
     () => 'resolved',
     (error: unknown) => error,
   )
-  return await Promise.race([settled, sleep(1000, 'waits')])
+  return await Promise.race([settled, sleep(30_000, 'waits', { ref: false })])
 }
 
 const PLAN = planOf(2, 'fp32', [[100], [3]])

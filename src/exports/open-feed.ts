@@ -12,6 +12,7 @@ import { SessionBatches } from '../feed/session/session-batches.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
 import type { FeedRequest, FeedStart } from '../open/feed-request.js'
 import { openNamedEngine } from '../open/open-named-engine.js'
+import { FedTimeRecord, findNoted } from '../open/record-fed-time.js'
 import { samplesCacheFolder } from '../open/samples-folder.js'
 import type { SampleLayout } from '../samples/plan/sample-placement.js'
 import { openSurroundings } from './surroundings.js'
@@ -98,7 +99,7 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
     throw new DscError('USAGE', 'openFeed needs either a dataset or storage nodes, not both', {
       hint: 'fallback: what is read when no storage node can give a sample',
     })
-  const reader = await EngineBatches.open(await openEngine(options), shape, onLoss)
+  const reader = await openOwnReader(options, (engine) => EngineBatches.open(engine, shape, onLoss))
   return openReader(reader, options, nameOf(options))
 }
 
@@ -115,8 +116,11 @@ async function openReader(
   })
 }
 
-/** Opens the engine of this process, which also closes its surroundings. */
-async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
+/** Opens the engine of this process. The reader notes how the program spends its time, and closes everything. */
+async function openOwnReader(
+  options: OpenFeedOptions,
+  open: (engine: FeedEngine) => Promise<EngineBatches>,
+): Promise<EngineBatches> {
   const surroundings = openSurroundings(options)
   const request: FeedRequest = {
     target: options.dataset,
@@ -137,8 +141,14 @@ async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
   return openOrClose(async (closers) => {
     closers.add(surroundings.close)
     const engine = await openNamedEngine(surroundings, request, { ...options, mix: undefined })
+    const reader = await open(engine)
+    const noted = findNoted(request)
+    if (noted !== undefined) {
+      const time = new FedTimeRecord(surroundings, noted, () => reader.takeTime())
+      engine.onClose(() => time.close())
+    }
     engine.onClose(surroundings.close)
-    return engine
+    return reader
   })
 }
 

@@ -1,4 +1,5 @@
 import type { describePrepared } from '../cache/prepare/describe-prepared.js'
+import { atEnd } from '../failure/closers.js'
 import { type CallOptions, openSurroundings } from './surroundings.js'
 
 /** How to prepare a dataset, as for the command `dsc prepare`. */
@@ -38,37 +39,31 @@ export async function prepare(dataset: string, options: PrepareOptions = {}): Pr
   const { task, ttlMs, onNote = () => {}, onProgress = () => {} } = options
   const surroundings = openSurroundings(options, { note: onNote, warn: onNote, progress: onProgress })
   const { report, signal, environment, nowMs } = surroundings
-  try {
-    const found = await names.resolveDataset(surroundings, dataset)
-    const api = await surroundings.openApi()
-    const { shares } = (await surroundings.config()).cache.policy
-    const lease = holder.chooseHolder(
-      caller.identifyCaller({ environment, task, ttlMs, isOwnProcess: true, shares }),
-      nowMs(),
-    )
-    const prepared = await api.prepare(
-      { dataset: found, lease, isRefresh: options.refresh ?? false, mayWait: options.wait ?? true },
-      { signal, onProgress: progress.reportProgress(report, found.name, nowMs) },
-    )
-    report.progress(undefined)
-    const release = () => releaseLease(prepared.leaseId, options.configPath)
-    return {
-      ...description.describePrepared(prepared, prepared.lease),
-      release,
-      [Symbol.asyncDispose]: release,
-    }
-  } finally {
-    await surroundings.close()
+  await using _ = atEnd(() => surroundings.close())
+  const found = await names.resolveDataset(surroundings, dataset)
+  const api = await surroundings.openApi()
+  const { shares } = (await surroundings.config()).cache.policy
+  const lease = holder.chooseHolder(
+    caller.identifyCaller({ environment, task, ttlMs, isOwnProcess: true, shares }),
+    nowMs(),
+  )
+  const prepared = await api.prepare(
+    { dataset: found, lease, isRefresh: options.refresh ?? false, mayWait: options.wait ?? true },
+    { signal, onProgress: progress.reportProgress(report, found.name, nowMs) },
+  )
+  report.progress(undefined)
+  const release = () => releaseLease(prepared.leaseId, options.configPath)
+  return {
+    ...description.describePrepared(prepared, prepared.lease),
+    release,
+    [Symbol.asyncDispose]: release,
   }
 }
 
 /** Reopens the record: a job may use its dataset for days, and should not hold a connection that long. */
 async function releaseLease(leaseId: string, configPath: string | undefined): Promise<void> {
   const surroundings = openSurroundings({ configPath })
-  try {
-    const record = await surroundings.openRecord()
-    await record.releaseUses({ leaseId }, surroundings.nowMs())
-  } finally {
-    await surroundings.close()
-  }
+  await using _ = atEnd(() => surroundings.close())
+  const record = await surroundings.openRecord()
+  await record.releaseUses({ leaseId }, surroundings.nowMs())
 }

@@ -2,6 +2,7 @@ import { describeStatus } from '../cache/status/describe-status.js'
 import { measureOwnNode } from '../cache/status/measure-own-node.js'
 import type { CopyAnswer, StatusAnswer } from '../cache/status/status-answer.js'
 import { readStatus } from '../cache/status/status-snapshot.js'
+import { atEnd } from '../failure/closers.js'
 import { type CallOptions, openSurroundings } from './surroundings.js'
 
 /** Selects what the status shows. */
@@ -22,14 +23,11 @@ export type CopyStatus = CopyAnswer
 export async function status(options: StatusOptions = {}): Promise<Status> {
   const surroundings = openSurroundings(options)
   const { node, dataset } = options
-  try {
-    const record = await surroundings.openRecord()
-    const nowMs = surroundings.nowMs()
-    const ownNode = await measureOwnNode(await surroundings.config(), nowMs)
-    const snapshot = await readStatus(record, { node, dataset }, { nowMs, ownNode })
-    const described = describeStatus(snapshot)
-    return { ...described, copies: [...described.copies] }
-  } finally {
-    await surroundings.close()
-  }
+  await using _ = atEnd(() => surroundings.close())
+  const record = await surroundings.openRecord()
+  const nowMs = surroundings.nowMs()
+  const ownNode = await measureOwnNode(await surroundings.config(), nowMs)
+  const snapshot = await readStatus(record, { node, dataset }, { nowMs, ownNode })
+  const described = describeStatus(snapshot)
+  return { ...described, copies: [...described.copies] }
 }

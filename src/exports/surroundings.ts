@@ -1,4 +1,5 @@
-import type { Narrator, Surroundings } from '../cache/surroundings.js'
+import type { NodeSurroundings } from '../cache/api/node-api.js'
+import type { Narrator } from '../cache/surroundings.js'
 import { compose } from '../compose.js'
 
 /** Options of every call in the package. */
@@ -22,7 +23,7 @@ const SILENT: Narrator = {
 export function openSurroundings(
   { configPath, signal }: CallOptions,
   report: Narrator = SILENT,
-): Surroundings & { close(): Promise<void> } {
+): NodeSurroundings & { close(): Promise<void> } {
   return {
     ...compose(configPath, {
       onIgnoredFile: ({ path, reason }) => report.warn(`ignoring ${path}: ${reason}`),

@@ -92,3 +92,13 @@ export async function withClosers<T>(use: (closers: Closers) => Promise<T>): Pro
   await closers.close()
   return result
 }
+
+/** Runs `close` at the end of the block that says `await using _ = atEnd(…)`, whether it returns or throws. */
+export function atEnd(close: () => unknown): AsyncDisposable {
+  return { [Symbol.asyncDispose]: async () => void (await close()) }
+}
+
+/** Like `atEnd`, within this turn: for `using _ = atEndNow(…)`. */
+export function atEndNow(close: () => unknown): Disposable {
+  return { [Symbol.dispose]: () => void close() }
+}

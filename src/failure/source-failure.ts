@@ -16,7 +16,8 @@ export class SourceFailure extends DscError {
     code: FailureCode,
     message: string,
     options: {
-      isTransient: boolean
+      /** Default: false. */
+      isTransient?: boolean | undefined
       hint?: string | undefined
       cause?: unknown
       retryAfterMs?: number | undefined
@@ -25,7 +26,7 @@ export class SourceFailure extends DscError {
   ) {
     super(code, message, options)
     this.name = 'SourceFailure'
-    this.isTransient = options.isTransient
+    this.isTransient = options.isTransient ?? false
     this.retryAfterMs = options.retryAfterMs
     this.isAway = options.isAway ?? false
   }

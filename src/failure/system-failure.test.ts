@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { constants } from 'node:os'
 import { test } from 'node:test'
+import { atEnd, atEndNow } from './closers.js'
 import { DscError } from './dsc-error.js'
 import { explainSystemError } from './system-failure.js'
 
@@ -53,4 +54,21 @@ test('a bug stays one, and an explained failure as it is', () => {
   assert.equal(explainSystemError(new TypeError('x is undefined')), undefined)
   const known = new DscError('USAGE', 'no')
   assert.equal(explainSystemError(known), known)
+})
+
+test('where closing fails after a failure, the first one is told', async () => {
+  const known = new DscError('SOURCE_DENIED', 'no')
+  const close = () => {
+    throw refusal('EIO', 'close')
+  }
+  const failNow = () => {
+    using _ = atEndNow(close)
+    throw known
+  }
+  const fail = async () => {
+    await using _ = atEnd(close)
+    failNow()
+  }
+  assert.throws(failNow, (error) => explainSystemError(error) === known)
+  await assert.rejects(fail, (error) => explainSystemError(error) === known)
 })

@@ -73,6 +73,8 @@ const OWN_MISTAKES = new Set(['EBADF', 'EINVAL', 'EFAULT', 'ENOTSOCK', 'EDOM', '
  */
 export function explainSystemError(error: unknown): DscError | undefined {
   if (isDscError(error)) return error
+  if (error instanceof Error && error.name === 'SuppressedError')
+    return explainSystemError(firstFailure(error))
   const { code, syscall, path, message } = (error ?? {}) as NodeJS.ErrnoException
   if (typeof code !== 'string') return undefined
   const meaning = findMeaning(code, syscall)
@@ -83,6 +85,11 @@ export function explainSystemError(error: unknown): DscError | undefined {
     hint: meaning.hint,
     cause: error,
   })
+}
+
+/** The failure after which closing failed, too. Node 22 has no class for such errors. */
+function firstFailure(error: Error & { readonly suppressed?: unknown }): unknown {
+  return error.suppressed
 }
 
 function findMeaning(code: string, syscall: string | undefined): Meaning | undefined {

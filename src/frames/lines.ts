@@ -18,10 +18,15 @@ class MalformedLine extends Error {
 
 /** Splits a stream of bytes in pieces of any size into lines. */
 export class LineReader {
+  readonly #mostBytes: number
   /** The pieces of an incomplete line. */
   #pieces: Buffer[] = []
   #piecesBytes = 0
   #unread: Buffer = Buffer.alloc(0)
+
+  constructor(mostBytes = MAX_LINE_BYTES) {
+    this.#mostBytes = mostBytes
+  }
 
   /** The bytes after the last requested line. */
   get rest(): Buffer {
@@ -44,8 +49,8 @@ export class LineReader {
 
   #takePiece(bytes: number): void {
     this.#piecesBytes += bytes
-    if (this.#piecesBytes > MAX_LINE_BYTES)
-      throw new MalformedLine(`a line of more than ${MAX_LINE_BYTES} bytes`)
+    if (this.#piecesBytes > this.#mostBytes)
+      throw new MalformedLine(`a line of more than ${this.#mostBytes} bytes`)
     this.#pieces.push(this.#unread.subarray(0, bytes))
     this.#unread = this.#unread.subarray(bytes)
   }
@@ -56,12 +61,13 @@ export function formatJsonLine(message: object): string {
   return `${JSON.stringify(message)}\n`
 }
 
-/** Reads the messages of a stream until it ends; `parse` throws for an invalid message. */
+/** Reads the messages of a stream until it ends; `parse` throws for an invalid message. `mostBytes`: of one line. */
 export async function* readJsonLines<T>(
   stream: AsyncIterable<Buffer>,
   parse: (raw: unknown) => T,
+  mostBytes?: number,
 ): AsyncGenerator<T> {
-  const reader = new LineReader()
+  const reader = new LineReader(mostBytes)
   for await (const chunk of stream) for (const line of reader.read(chunk)) yield parseLine(line, parse)
 }
 

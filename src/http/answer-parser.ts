@@ -24,6 +24,8 @@ class MalformedAnswer extends Error {
 export class AnswerParser {
   isComplete = false
   mayKeepAlive = true
+  /** Bytes of the body so far. */
+  bodyBytes = 0
   readonly #method: 'GET' | 'HEAD'
   readonly #listener: Pick<AnswerListener, 'onHead' | 'onData'>
   #head: Buffer | undefined
@@ -145,6 +147,7 @@ export class AnswerParser {
   }
 
   #hand(bytes: Uint8Array): void {
+    this.bodyBytes += bytes.length
     if (bytes.length > 0) this.#listener.onData(bytes)
   }
 }

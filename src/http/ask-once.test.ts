@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { makeCertificate } from '../testing/certificate.js'
+import { listenLocally } from '../testing/listen-locally.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { askOnce, type Question } from './ask-once.js'
 
@@ -28,12 +28,8 @@ async function serve(
         answer,
       )
     : createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  context.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `${certificate ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const port = await listenLocally(server, context)
+  return `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`
 }
 
 test('a question brings its token and body, and its answer can be read', async (context) => {
@@ -54,8 +50,7 @@ test('a server that says nothing, or nothing more, fails the question after the 
   const question = { ...QUESTION, silenceMs: 50 }
   const silent = { code: 'SILENT', message: 'no byte for 0.05 s' }
   await assert.rejects(askOnce(`${url}/`, question), silent)
-  const answer = await askOnce(`${url}/half`, question)
-  await assert.rejects(text(answer), silent)
+  await assert.rejects(askOnce(`${url}/half`, question).then(text), silent)
 })
 
 test('an answer that breaks off in the middle fails who reads it', async (context) => {

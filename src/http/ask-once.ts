@@ -1,4 +1,5 @@
 import type { Agent, IncomingMessage } from 'node:http'
+import type { ConnectionOptions } from 'node:tls'
 import { formatElapsed, log } from '../log/log.js'
 
 // Imported as an ES module, node:http would evaluate all its exports, including the browser's fetch and WebSocket: 50
@@ -8,7 +9,7 @@ const { request: requestTls } = process.getBuiltinModule('node:https')
 
 /** A request outside the hot path; HttpPool reads stores and peers. */
 export interface Question {
-  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PATCH' | undefined
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | undefined
   /** The Unix socket at which the server listens; the host of the URL is ignored then. */
   readonly socketPath?: string
   readonly token: string | undefined
@@ -16,6 +17,8 @@ export interface Question {
   readonly body?: string | readonly Uint8Array[] | undefined
   /** Certificates (PEM) of the authorities for the server's certificate; undefined = those that Node.js trusts. */
   readonly ca?: string | undefined
+  /** Whom a certificate of those authorities may name. Default: the host of the URL. */
+  readonly checkServerIdentity?: ConnectionOptions['checkServerIdentity']
   readonly connectTimeoutMs: number
   /** How long the server may send no byte before the request or its answer fails. */
   readonly silenceMs: number
@@ -43,6 +46,7 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
     headers,
     body,
     ca,
+    checkServerIdentity,
     connectTimeoutMs,
     silenceMs,
     signal,
@@ -61,6 +65,7 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
         ...(Array.isArray(body) && { 'content-length': body.reduce((sum, part) => sum + part.length, 0) }),
       },
       ca,
+      ...(checkServerIdentity && { checkServerIdentity }),
       signal,
     })
     let answer: IncomingMessage | undefined

@@ -1,5 +1,6 @@
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type SecureContext } from 'node:tls'
+import { BLOCK_BYTES } from '../platform/block-bytes.js'
 import type { AnswerListener } from './answer-listener.js'
 import { AnswerParser } from './answer-parser.js'
 import type { HttpProxy } from './find-proxy.js'
@@ -17,7 +18,9 @@ interface SentRequest {
 /** The server of a connection, and the route to it. */
 export interface ConnectionTarget {
   /** Undefined: no encryption. */
-  readonly tls: { readonly secureContext?: SecureContext } | undefined
+  readonly tls:
+    | ({ readonly secureContext?: SecureContext } & Pick<ConnectionOptions, 'checkServerIdentity'>)
+    | undefined
   readonly hostname: string
   readonly port: number
   readonly connectTimeoutMs: number
@@ -28,8 +31,11 @@ export interface ConnectionTarget {
   readonly readBuffer: Buffer | undefined
 }
 
-/** Bytes per read: enough to make the cost of a system call negligible, few enough to stay in the cache. */
-export const READ_BYTES = 256 * 1024
+/**
+ * Bytes per read, which the disk gets in one write: enough to make the cost of a call negligible, few enough to stay in
+ * the processor's cache. With a quarter of it, 4 objects of 1 GiB take a sixth more processor time.
+ */
+export const READ_BYTES = 1024 * 1024
 let threadBuffer: Buffer | undefined
 
 /**
@@ -145,8 +151,8 @@ export class HttpConnection {
       autoSelectFamily: true,
       lookup: target.lookup,
       onread: {
-        buffer,
-        callback: (bytes: number) => this.#read(buffer.subarray(0, bytes)),
+        buffer: () => this.#bufferForRead(buffer),
+        callback: (bytes: number, into: Buffer) => this.#read(into.subarray(0, bytes)),
       },
     }
     return target.tls
@@ -176,6 +182,17 @@ export class HttpConnection {
     socket.on('error', (error) => this.#fail(error))
     socket.on('end', () => this.#end())
     socket.on('close', () => this.#end())
+  }
+
+  /**
+   * The memory that the listener has for the answer; otherwise the part of the buffer with which the next read ends at a
+   * boundary of blocks, if it fills it.
+   */
+  #bufferForRead(buffer: Buffer): Buffer {
+    const room = this.#parser?.isComplete === false ? this.#listener?.findRoom?.() : undefined
+    if (room) return room
+    const beyond = (this.#parser?.bodyBytes ?? 0) % BLOCK_BYTES
+    return beyond === 0 ? buffer : buffer.subarray(0, buffer.length - beyond)
   }
 
   #read(bytes: Uint8Array): boolean {

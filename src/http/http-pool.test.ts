@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { mock, test } from 'node:test'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { BLOCK_BYTES } from '../platform/block-bytes.js'
 import { makeCertificate } from '../testing/certificate.js'
+import { listenLocally } from '../testing/listen-locally.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { READ_BYTES } from './http-connection.js'
 import { HttpPool } from './http-pool.js'
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
@@ -22,9 +25,9 @@ async function serve(answer: (socket: Socket, request: number) => void, tls?: Tl
     })
   }
   const server = tls ? createTlsServer(tls, take) : createServer(take)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await listenLocally(server)
   return {
-    origin: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     connections: () => sockets.size,
     requests: () => requests,
     close() {
@@ -131,6 +134,67 @@ test('closing fails what runs and what waits', async () => {
   const running = [get(pool), get(pool)]
   pool.close()
   for (const request of running) await assert.rejects(request, /closed/)
+  server.close()
+})
+
+test('reads of a body end at boundaries of blocks, wherever its head ended', async () => {
+  const body = Buffer.from(Array.from({ length: 4_000_000 }, (_, index) => (index * index) >> 5))
+  const head = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`
+  const server = await serve((socket) => socket.write(Buffer.concat([Buffer.from(head), body])))
+  const pool = new HttpPool(server.origin, { connections: 1 })
+  const chunks: Buffer[] = []
+  await new Promise<void>((resolve, reject) => {
+    pool.send(
+      { method: 'GET', path: '/a', headers: { host: 'x' }, stallTimeoutMs: 5000 },
+      {
+        onHead: () => {},
+        onData: (chunk) => void chunks.push(Buffer.from(chunk)),
+        onEnd: resolve,
+        onError: reject,
+      },
+    )
+  })
+  pool.close()
+  server.close()
+  assert.ok(Buffer.concat(chunks).equals(body))
+  let at = 0
+  for (const [index, { length }] of chunks.entries()) {
+    if (index > 0) assert.ok(length <= READ_BYTES - (at % BLOCK_BYTES), `${length} bytes at ${at}`)
+    at += length
+  }
+})
+
+test('a body is read into the room that its listener has for it, and the next answer is not', async () => {
+  const body = Buffer.from(Array.from({ length: 1_000_000 }, (_, index) => (index * index) >> 5))
+  const head = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`
+  const server = await serve((socket) => socket.write(Buffer.concat([Buffer.from(head), body])))
+  const pool = new HttpPool(server.origin, { connections: 1 })
+  const room = Buffer.alloc(body.length)
+  const received = await new Promise<number>((resolve, reject) => {
+    let at = 0
+    const control = pool.send(
+      { method: 'GET', path: '/a', headers: { host: 'x' }, stallTimeoutMs: 5000 },
+      {
+        onHead: () => {},
+        onData: (chunk) => {
+          if (at === 0) room.set(chunk) // came with the head
+          at += chunk.length
+          if (at < body.length) return
+          control.pause() // the answer ends after the choice of memory for the next bytes
+          setImmediate(() => control.resume())
+        },
+        findRoom: () => room.subarray(at % body.length),
+        onEnd: () => resolve(at),
+        onError: reject,
+      },
+    )
+  })
+  assert.equal(received, body.length)
+  assert.ok(room.equals(body))
+  await get(pool)
+  assert.ok(room.equals(body))
+  assert.equal(server.connections(), 1)
+  pool.close()
   server.close()
 })
 

@@ -1,4 +1,4 @@
-import { createSecureContext } from 'node:tls'
+import { type ConnectionOptions, createSecureContext } from 'node:tls'
 import { formatElapsed, isLogged, log } from '../log/log.js'
 import type { AnswerListener } from './answer-listener.js'
 import type { HttpProxy } from './find-proxy.js'
@@ -12,6 +12,8 @@ export interface HttpRequest {
   /** Percent-encoded, with query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  /** More headers, which many requests share as one object: they are formatted once. */
+  readonly shared?: Readonly<Record<string, string>>
   readonly stallTimeoutMs: number
 }
 
@@ -28,6 +30,8 @@ interface PoolOptions {
   readonly connections: number
   /** Certificates (PEM) of the authorities for the server's certificate; undefined = those that Node.js trusts. */
   readonly ca?: string | undefined
+  /** Whom a certificate of those authorities may name. Default: the host of the origin. */
+  readonly checkServerIdentity?: ConnectionOptions['checkServerIdentity']
   /** The proxy for requests; undefined: none. */
   readonly proxy?: HttpProxy | undefined
   /** Whether names that lead to this machine or its link are refused. Default: no. */
@@ -73,12 +77,24 @@ export class HttpPool {
   #isClosed = false
 
   constructor(origin: string, options: PoolOptions) {
-    const { connections, ca, proxy, readBuffer, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
+    const {
+      connections,
+      ca,
+      checkServerIdentity,
+      proxy,
+      readBuffer,
+      connectTimeoutMs = CONNECT_TIMEOUT_MS,
+    } = options
     const url = new URL(origin)
     this.#origin = url.origin
     const isTls = url.protocol === 'https:'
     this.#target = {
-      tls: isTls ? (ca === undefined ? {} : { secureContext: createSecureContext({ ca }) }) : undefined,
+      tls: isTls
+        ? {
+            ...(ca !== undefined && { secureContext: createSecureContext({ ca }) }),
+            ...(checkServerIdentity && { checkServerIdentity }),
+          }
+        : undefined,
       hostname: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port) || (isTls ? 443 : 80),
       connectTimeoutMs,
@@ -149,6 +165,7 @@ export class HttpPool {
       {
         onHead: (status, headers) => listener.onHead(status, headers),
         onData: (chunk) => listener.onData(chunk),
+        findRoom: () => listener.findRoom?.(),
         onEnd: () => {
           waiting.connection = undefined
           listener.onEnd()
@@ -216,16 +233,33 @@ function forward(
   return { ...request, path: `${origin}${request.path}`, headers }
 }
 
-function formatHead({ method, path, headers }: HttpRequest): string {
-  let head = `${method} ${path} HTTP/1.1\r\n`
-  if (headers['user-agent'] === undefined) head += `user-agent: ${USER_AGENT}\r\n`
+function formatHead({ method, path, headers, shared }: HttpRequest): string {
+  const agent = headers['user-agent'] === undefined ? `user-agent: ${USER_AGENT}\r\n` : ''
+  const more = shared === undefined ? '' : formatShared(shared)
+  return `${method} ${path} HTTP/1.1\r\n${agent}${more}${formatHeaders(headers)}\r\n`
+}
+
+/** Lines of headers that many requests share. */
+const formatted = new WeakMap<Readonly<Record<string, string>>, string>()
+
+function formatShared(shared: Readonly<Record<string, string>>): string {
+  let lines = formatted.get(shared)
+  if (lines === undefined) {
+    lines = formatHeaders(shared)
+    formatted.set(shared, lines)
+  }
+  return lines
+}
+
+function formatHeaders(headers: Readonly<Record<string, string>>): string {
+  let lines = ''
   for (const name in headers) {
     const value = headers[name]!
     if (UNSAFE_HEADER.test(value))
       throw new RangeError(`header ${name} has characters that HTTP does not allow`)
-    head += `${name}: ${value}\r\n`
+    lines += `${name}: ${value}\r\n`
   }
-  return `${head}\r\n`
+  return lines
 }
 
 /** Wraps `listener` to log the outcome of the request `what`, with its time and bytes. */
@@ -242,6 +276,7 @@ function logAnswer(what: string, listener: AnswerListener): AnswerListener {
       bytes += chunk.length
       listener.onData(chunk)
     },
+    findRoom: () => listener.findRoom?.(),
     onEnd() {
       log('verbose', `${what}: ${status}, ${bytes} bytes in ${formatElapsed(beganMs)}`)
       listener.onEnd()

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { listenLocally } from '../testing/listen-locally.js'
 import { HttpPool } from './http-pool.js'
 import { readAnswer } from './read-answer.js'
 
@@ -14,9 +13,9 @@ test('an answer that does not end is given up at its limit', async (t) => {
     }
     response.on('drain', write)
     write()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const pool = new HttpPool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { connections: 1 })
+  })
+  const port = await listenLocally(server)
+  const pool = new HttpPool(`http://127.0.0.1:${port}`, { connections: 1 })
   t.after(() => {
     pool.close()
     server.close()

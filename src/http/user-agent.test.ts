@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { listenLocally } from '../testing/listen-locally.js'
 import { HttpPool } from './http-pool.js'
 import { readAnswer } from './read-answer.js'
 import { USER_AGENT } from './user-agent.js'
@@ -18,9 +18,8 @@ test('every request says who asks, also where the caller has headers of its own'
     seen.push(request.headers['user-agent'])
     response.end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  context.after(() => server.close())
-  const pool = new HttpPool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { connections: 1 })
+  const port = await listenLocally(server, context)
+  const pool = new HttpPool(`http://127.0.0.1:${port}`, { connections: 1 })
   for (const headers of [{ host: 'a' }, { host: 'a', 'user-agent': 'other' }])
     await readAnswer(
       pool,

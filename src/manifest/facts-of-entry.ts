@@ -12,11 +12,7 @@ export function factsOfEntry(entry: Pick<ManifestEntry, 'facts' | 'digest'>): Ob
   const [, algorithm, value] = /^([a-z0-9]+):(.+)$/.exec(entry.digest ?? '') ?? []
   if (value === undefined) return { checksums: [], uploadPartBytes: null, isEtagMd5: false }
   if (isSourceChecksum(algorithm)) {
-    return {
-      checksums: [{ algorithm, value, isComposite: false }],
-      uploadPartBytes: null,
-      isEtagMd5: false,
-    }
+    return { checksums: [{ algorithm, value, isComposite: false }], uploadPartBytes: null, isEtagMd5: false }
   }
   return { checksums: [], uploadPartBytes: null, isEtagMd5: algorithm === 'md5' }
 }

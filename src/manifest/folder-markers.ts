@@ -1,16 +1,11 @@
 import type { ManifestObject } from '../model/manifest.js'
-import type { ManifestEntry } from './manifest-entry.js'
+import type { ManifestEntry, ObjectRow } from './manifest-entry.js'
 import type { ManifestStatements } from './manifest-statements.js'
 
 const PAGE_MARKERS = 500
 
 /** A row of `folder_marker`. */
-interface MarkerRow {
-  readonly key: string
-  readonly etag: string | null
-  readonly version_id: string | null
-  readonly modified_at_ms: number
-}
+type MarkerRow = Pick<ObjectRow, 'key' | 'etag' | 'version_id' | 'modified_at_ms'>
 
 /**
  * Empty objects whose keys end in `/`, or are empty, which consoles use to show folders: S3 clients of the gateway see

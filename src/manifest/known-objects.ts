@@ -59,7 +59,7 @@ export class KnownObjects {
     for (const page of this.#manifest.pages('all')) yield page.filter(({ id }) => this.#has(id))
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#manifest.close()
   }
 

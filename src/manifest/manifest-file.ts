@@ -1,11 +1,12 @@
 import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
+import { atEndNow } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import { isRefused } from '../platform/disk-failure.js'
 import { requireRegularFile } from '../platform/regular-file.js'
 import { keyToPath } from './key-to-path.js'
+import { manifestPath } from './manifest-path.js'
 
 /** Version of the format of `manifest.db`; raise it with every change of the schema. */
 const MANIFEST_FORMAT = 1
@@ -51,11 +52,6 @@ const LOOK_PAUSE_MS = 2
 /** Of the files that SQLite keeps beside a database in WAL mode. */
 const JOURNAL_SUFFIXES = ['-wal', '-shm']
 
-/** Name of the manifest in a copy directory. */
-export function manifestPath(copyDirectory: string): string {
-  return join(copyDirectory, 'manifest.db')
-}
-
 /** Creates an empty manifest file and discards the old one. Only Manifest opens these files. */
 export function createManifestFile(copyDirectory: string): Database.Database {
   const path = manifestPath(copyDirectory)
@@ -92,11 +88,8 @@ export function hasUsableManifest(copyDirectory: string): boolean {
   try {
     accessSync(manifestPath(copyDirectory), constants.W_OK)
     const db = openManifestFile(copyDirectory)
-    try {
-      return hasPathsOnly(db)
-    } finally {
-      db.close()
-    }
+    using _ = atEndNow(() => db.close())
+    return hasPathsOnly(db)
   } catch (error) {
     if (isRefused(error) || isUnusable(error)) return false
     throw error
@@ -183,9 +176,7 @@ function openChecked(path: string, options: Database.Options): Database.Database
   throw new DscError(
     'COPY_DAMAGED',
     `${path}: expected manifest format ${MANIFEST_FORMAT}, found ${format}`,
-    {
-      hint: 'evict the copy and prepare it again',
-    },
+    { hint: 'evict the copy and prepare it again' },
   )
 }
 

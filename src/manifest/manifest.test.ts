@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { isDscError } from '../failure/dsc-error.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { Manifest } from './manifest.js'
-import { hasUsableManifest, manifestPath } from './manifest-file.js'
+import { hasUsableManifest } from './manifest-file.js'
+import { manifestPath } from './manifest-path.js'
 
 test('a manifest becomes one file when those who look into it have ended', async (t) => {
   const folder = await temporaryDirectory(t)
@@ -70,7 +70,7 @@ for (const key of ['../../etc/cron.d/x', 'a/../../x', '/etc/passwd', 'a/..', '.'
     }
     for (const [name, look] of Object.entries(looks)) {
       if (key === '' && name === 'missingPages') continue // it begins behind the empty key
-      assert.throws(look, (error) => isDscError(error, 'COPY_DAMAGED'), name)
+      assert.throws(look, { code: 'COPY_DAMAGED' }, name)
     }
   })
 }

@@ -12,20 +12,21 @@ import {
   type IdentityRow,
   type ManifestEntry,
   type ObjectRow,
+  type Selection,
   STATE_CODES,
   toEntry,
   toUncheckedEntry,
+  WHERE,
 } from './manifest-entry.js'
 import {
   createManifestFile,
   foldJournal,
   isUnusable,
-  manifestPath,
   openManifestFile,
   openPublishedFile,
 } from './manifest-file.js'
+import { manifestPath } from './manifest-path.js'
 import { ManifestStatements } from './manifest-statements.js'
-import { type Selection, WHERE } from './selection.js'
 
 /** Settings of a manifest, besides its objects. */
 type ManifestSetting =
@@ -58,11 +59,10 @@ interface KeyRule {
 export class Manifest {
   readonly #db: Database.Database
   readonly #statements: ManifestStatements
+  readonly #toEntry: typeof toEntry
   readonly markers: FolderMarkers
   readonly blocks: ArrivedBlocks
   readonly parts: FinishedParts
-
-  readonly #toEntry: typeof toEntry
 
   private constructor(db: Database.Database, { keys }: KeyRule = {}) {
     this.#db = db
@@ -97,6 +97,10 @@ export class Manifest {
       if (isUnusable(error)) return undefined
       throw error
     }
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
   }
 
   close(): void {

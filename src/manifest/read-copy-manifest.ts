@@ -17,7 +17,7 @@ export interface CopyManifest {
 /** Reads the manifest of a copy's directory; undefined without a manifest, or if its listing is incomplete. */
 export function readCopyManifest(copyDirectory: string): CopyManifest | undefined {
   // Read-only from the start: a published manifest is one file, and opening it for writing would add a journal.
-  const manifest = Manifest.findPublished(copyDirectory)
+  using manifest = Manifest.findPublished(copyDirectory)
   if (manifest === undefined) return undefined
   try {
     const definition = manifest.readSetting('definition')
@@ -34,7 +34,5 @@ export function readCopyManifest(copyDirectory: string): CopyManifest | undefine
     // Opening reads only its beginning.
     if (isUnusable(error) || error instanceof SyntaxError) return undefined
     throw error
-  } finally {
-    manifest.close()
   }
 }

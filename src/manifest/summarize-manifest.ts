@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { atEndNow } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import { formatManifestLine } from '../model/manifest.js'
 import { planPartBytes } from '../proof/plan-parts.js'
 import type { Manifest } from './manifest.js'
-import { manifestPath } from './manifest-file.js'
-import { type CopyNeeds, planDirectoryBytes, planNeeds, roundToBlocks } from './plan-needs.js'
+import { manifestPath } from './manifest-path.js'
 
 interface OpenDirectory {
   /** Ends in `/`. */
@@ -85,17 +85,58 @@ function refuseEqualNames(manifest: Manifest, copyDirectory: string): void {
 
 function ignoresCase(directory: string): boolean {
   const probe = mkdtempSync(join(directory, 'case-probe-'))
-  try {
-    writeFileSync(join(probe, 'a'), '')
-    writeFileSync(join(probe, 'A'), '')
-    return readdirSync(probe).length === 1
-  } finally {
-    rmSync(probe, { recursive: true })
-  }
+  using _ = atEndNow(() => rmSync(probe, { recursive: true }))
+  writeFileSync(join(probe, 'a'), '')
+  writeFileSync(join(probe, 'A'), '')
+  return readdirSync(probe).length === 1
 }
 
 function refuse(problem: string): DscError {
   return new DscError('KEY_UNSAFE', `cannot become files: ${problem}`, {
     hint: 'rename one of them, or list one under exclude: a pattern equal to a key matches it',
   })
+}
+
+/** The space a copy will take, counted as the file system counts. */
+interface CopyNeeds {
+  readonly neededBytes: number
+  readonly neededInodes: number
+}
+
+const DIRECTORY_ENTRY_BYTES = 12 // header of an ext4 entry, its name comes on top
+/** Hashed directories split at random, so their blocks are about two thirds full. */
+const DIRECTORY_SLACK = 1.6
+const STATE_BYTES_PER_OBJECT = 96 // digest, proof and state, written while downloading
+const STATE_BYTES_PER_PART = 128
+const JOURNAL_BYTES = 8 * 1024 * 1024
+
+/** Space that a file of `sizeBytes` takes in whole blocks, in bytes. */
+function roundToBlocks(sizeBytes: number, blockBytes: number): number {
+  return Math.ceil(sizeBytes / blockBytes) * blockBytes
+}
+
+/** Space that a directory takes in whole blocks, in bytes. `nameBytes` is the sum over its entries' names. */
+function planDirectoryBytes(entries: number, nameBytes: number, blockBytes: number): number {
+  const bytes = (entries * DIRECTORY_ENTRY_BYTES + nameBytes) * DIRECTORY_SLACK
+  return Math.max(blockBytes, roundToBlocks(bytes, blockBytes))
+}
+
+/** Upper bound of the space that the finished copy and its download take together. */
+function planNeeds(tree: {
+  readonly fileBlockBytes: number
+  readonly files: number
+  readonly parts: number
+  readonly directoryBlockBytes: number
+  readonly directories: number
+  readonly manifestBytes: number
+  readonly blockBytes: number
+}): CopyNeeds {
+  const stateBytes = tree.files * STATE_BYTES_PER_OBJECT + tree.parts * STATE_BYTES_PER_PART
+  const manifestBytes = roundToBlocks(tree.manifestBytes + stateBytes + JOURNAL_BYTES, tree.blockBytes)
+  const ownDirectories = 2 // the copy's and `files`
+  return {
+    neededBytes:
+      tree.fileBlockBytes + tree.directoryBlockBytes + manifestBytes + ownDirectories * tree.blockBytes,
+    neededInodes: tree.files + tree.directories + ownDirectories + 3, // manifest.db, -wal, -shm
+  }
 }

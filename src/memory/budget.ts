@@ -1,4 +1,6 @@
 import { DscError } from '../failure/dsc-error.js'
+import type { MemoryProfile } from './step/profile.js'
+import { findPeakBytes } from './step/profiled-step.js'
 
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
@@ -33,9 +35,9 @@ export function parseBudget(text: string, option = '--budget'): Budget {
   return { kind: 'bytes', bytes: Math.floor(amount * factor) }
 }
 
-/** A budget in bytes; a share is taken of `peakBytes`. */
-export function resolveBudget(budget: Budget, peakBytes: () => number): number {
-  return budget.kind === 'bytes' ? budget.bytes : Math.floor(budget.share * peakBytes())
+/** A budget in bytes; a share is taken of the peak of the profiled step without a plan. */
+export function resolveBudget(budget: Budget, profile: MemoryProfile): number {
+  return budget.kind === 'bytes' ? budget.bytes : Math.floor(budget.share * findPeakBytes(profile))
 }
 
 /** Formats bytes for people, for example `1.50 GiB`. */

@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import type { z } from 'zod'
 import { DscError } from '../failure/dsc-error.js'
 import { PLAN_VERSION } from './plan/plan-format.js'
 
@@ -41,6 +42,19 @@ export async function readJsonFile(
   } catch (cause) {
     throw invalid(`the ${what} ${path} is not JSON: ${(cause as Error).message}`, hint, cause)
   }
+}
+
+/** Reads a JSON file named by the user, in the form of `schema`. */
+export async function readNamedFile<T>(
+  path: string,
+  purpose: FilePurpose,
+  schema: z.ZodType<T>,
+): Promise<{ value: T; bytes: Buffer }> {
+  const { value, bytes } = await readJsonFile(path, purpose)
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return { value: parsed.data, bytes }
+  const [issue] = parsed.error.issues
+  throw invalidContents(path, purpose, `${issue?.path.join('.') || 'top level'}: ${issue?.message}`)
 }
 
 /** Writes a file to the path that the user chose. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { delimiter } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { atEndNow } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 
 /** The Python sources of this package, and a folder whose `sitecustomize` starts the profiler in any script. */
@@ -35,14 +36,11 @@ export async function runProfiled(
   const stop = () => child.kill('SIGTERM')
   options.signal.addEventListener('abort', stop, { once: true })
   if (options.signal.aborted) stop()
-  try {
-    return await new Promise<number>((settle, fail) => {
-      child.once('error', (cause) =>
-        fail(new DscError('COMMAND_UNUSABLE', `cannot run ${program}: ${cause.message}`, { cause })),
-      )
-      child.once('close', (code, killedBy) => settle(killedBy ? 128 : (code ?? 1)))
-    })
-  } finally {
-    options.signal.removeEventListener('abort', stop)
-  }
+  using _ = atEndNow(() => options.signal.removeEventListener('abort', stop))
+  return await new Promise<number>((settle, fail) => {
+    child.once('error', (cause) =>
+      fail(new DscError('COMMAND_UNUSABLE', `cannot run ${program}: ${cause.message}`, { cause })),
+    )
+    child.once('close', (code, killedBy) => settle(killedBy ? 128 : (code ?? 1)))
+  })
 }

@@ -10,13 +10,25 @@ export interface FedTime {
   readonly gpuMs: number
   /**
    * GPU-milliseconds of waits: `transform` (the user's own code), `start` (until the feed answered), `disk`, `store`,
-   * `memory` (of the feed), `order` (being made), `feed` (the feed's own work), or the name of a storage node.
+   * `memory` (of the feed), `order` (being made), `feed` (the feed's own work), or the name of a storage node. The
+   * suffix ` of rank 3` marks time in which other ranks waited for rank 3, which waited for that cause.
    */
   readonly waits: Readonly<Record<string, number>>
 }
 
 /** Most kinds of waits that one event keeps, largest first. */
 export const MAX_FED_WAITS = 64
+
+/** Names the time in which ranks waited for another rank, which waited for `culprit`. */
+export function nameHoldUp(culprit: string, rank: number): string {
+  return `${culprit} of rank ${rank}`
+}
+
+/** Splits the name of a wait into its cause and, if GPUs waited for another rank, that rank. */
+export function parseCulprit(name: string): { readonly culprit: string; readonly rank: number | undefined } {
+  const [, culprit = name, rank] = /^(.+) of rank (\d+)$/.exec(name) ?? []
+  return { culprit, rank: rank === undefined ? undefined : Number(rank) }
+}
 
 /** The sum of all waits, in GPU-milliseconds. */
 export function sumWaits(waits: FedTime['waits']): number {

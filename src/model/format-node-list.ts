@@ -5,7 +5,9 @@ export function formatNodeList(nodes: readonly string[]): string {
     const [, stem = node, digits = ''] = /^(.*?)(\d{1,15})?$/.exec(node) ?? []
     // 07 and 7 are different names, so group numbers by width.
     const key = `${stem}\0${digits.length}`
-    families.set(key, [...(families.get(key) ?? []), { digits, number: Number(digits) }])
+    const family = families.get(key) ?? []
+    families.set(key, family)
+    family.push({ digits, number: Number(digits) })
   }
   return [...families]
     .map(([key, members]) => formatFamily(key.split('\0')[0]!, members))

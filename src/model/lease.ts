@@ -20,7 +20,7 @@ export type LeaseHolder = (
   | { readonly kind: 'ttl' }
 ) & {
   /** Uid of the user who asked for it at the door of the node's service; absent: the owner of the cache took it. */
-  readonly userId?: number
+  readonly userId?: number | undefined
 }
 
 /** A process, distinguished from a later one with the same pid by its start time and the machine's boot. */

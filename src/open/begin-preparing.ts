@@ -1,4 +1,4 @@
-import type { Surroundings } from '../cache/surroundings.js'
+import type { NodeSurroundings } from '../cache/api/node-api.js'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
@@ -16,6 +16,8 @@ export interface Preparing {
   readonly dataset: Dataset
   /** The copy, once it is ready. */
   readonly prepared: Promise<Copy>
+  /** Notes that a sample was read during the download: from the first on, the task no longer waits. */
+  noteRead(): void
   /** From now on, reports failures that may pass, such as an unreachable source, and retries. */
   keepTrying(): void
   /** Stops all work under way and ends the lease; if the process dies first, the lease ends as well. */
@@ -24,7 +26,7 @@ export interface Preparing {
 
 /** Starts to prepare a dataset on this node, or to wait for the process that already does. */
 export async function beginPreparing(
-  context: Surroundings,
+  context: NodeSurroundings,
   target: string,
   { isReadWhileComing }: { readonly isReadWhileComing: boolean },
 ): Promise<Preparing> {
@@ -52,9 +54,11 @@ export async function beginPreparing(
     mayWait: true,
   }
   const stop = new AbortController()
+  const beganMs = performance.now()
+  const firstRead = Promise.withResolvers<number>()
   const options = {
     signal: AbortSignal.any([context.signal, stop.signal]),
-    isReadWhileComing,
+    firstRead: isReadWhileComing ? firstRead.promise : undefined,
     onProgress: reportProgress(context.report, dataset.name, context.nowMs),
   }
   let leaseId: string | undefined
@@ -82,6 +86,7 @@ export async function beginPreparing(
     cache,
     dataset,
     prepared,
+    noteRead: () => firstRead.resolve(Math.round(performance.now() - beganMs)),
     keepTrying: () => {
       mayRetry = true
     },

@@ -12,7 +12,13 @@ async function arrive(t: TestContext) {
   const copy = exampleCopy('flowers', { version: 'v1', directory: await temporaryDirectory(t) })
   const { promise: prepared, resolve, reject } = Promise.withResolvers<Copy>()
   const here = Uint8Array.of(1, 0)
-  const arrivals = new CopyArrivals({ copy, keyOf: (file) => KEYS[file]!, here, prepared })
+  const arrivals = new CopyArrivals({
+    copy,
+    keyOf: (file) => KEYS[file]!,
+    here,
+    prepared,
+    noteRead: () => {},
+  })
   t.after(() => arrivals.close())
   return { arrivals, copy, finish: resolve, fail: reject }
 }

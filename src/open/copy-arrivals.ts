@@ -10,6 +10,7 @@ export class CopyArrivals implements Arrivals {
   readonly #keyOf: (file: number) => string
   readonly #here: Uint8Array
   readonly spoilt = new Set<number>()
+  readonly noteRead: () => void
   readonly #reader = new ArrivingReader(`the feed of process ${process.pid}`, (key) => this.#noteSpoilt(key))
   readonly #waits = new DueWaits()
   readonly #closing = new AbortController()
@@ -26,7 +27,9 @@ export class CopyArrivals implements Arrivals {
     readonly here: Uint8Array
     /** The copy when it is ready; it must be of the same version. */
     readonly prepared: Promise<Copy>
+    readonly noteRead: () => void
   }) {
+    this.noteRead = options.noteRead
     this.#copy = options.copy
     this.#keyOf = options.keyOf
     this.#here = options.here

@@ -1,5 +1,5 @@
 import type { Surroundings } from '../cache/surroundings.js'
-import { closeAfter } from '../failure/closers.js'
+import { atEnd, closeAfter } from '../failure/closers.js'
 import type { Dataset } from '../model/dataset.js'
 import { endOfMember } from '../samples/formats/tar-members.js'
 import { listShardSamples } from '../samples/listed-samples.js'
@@ -24,25 +24,22 @@ export async function estimateShards(
   shards: readonly ReadObject[],
 ): Promise<ShardEstimate> {
   const source = await context.openSource(dataset)
-  try {
-    const { signal } = context
-    const reader = await openRangeReader(source, { connections: 1, signal })
-    const found = await closeAfter(findMembers(shards.slice(0, LOOKED_AT), reader), () => reader.close())
-    if (found === undefined) return { samples: 0, headers: 0 }
-    const { shard, members, last } = found
-    const meanBytes = endOfMember(last) / members.length
-    const totalBytes = shards.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
-    const headers = Math.max(shards.length, Math.round(totalBytes / meanBytes))
-    const contents = [{ members, damage: undefined }]
-    const files = [{ path: shard.key, size: shard.sizeBytes }]
-    const { table } = listShardSamples(files, contents, { onDamage: 'skip' })
-    const isAsked = meanBytes >= MIN_MEMBER_BYTES && totalBytes >= shards.length * MIN_ASKED_BYTES
-    return {
-      samples: Math.round((headers * table.count) / members.length),
-      headers: isAsked ? headers : undefined,
-    }
-  } finally {
-    await source.close()
+  await using _ = atEnd(() => source.close())
+  const { signal } = context
+  const reader = await openRangeReader(source, { connections: 1, signal })
+  const found = await closeAfter(findMembers(shards.slice(0, LOOKED_AT), reader), () => reader.close())
+  if (found === undefined) return { samples: 0, headers: 0 }
+  const { shard, members, last } = found
+  const meanBytes = endOfMember(last) / members.length
+  const totalBytes = shards.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  const headers = Math.max(shards.length, Math.round(totalBytes / meanBytes))
+  const contents = [{ members, damage: undefined }]
+  const files = [{ path: shard.key, size: shard.sizeBytes }]
+  const { table } = listShardSamples(files, contents, { onDamage: 'skip' })
+  const isAsked = meanBytes >= MIN_MEMBER_BYTES && totalBytes >= shards.length * MIN_ASKED_BYTES
+  return {
+    samples: Math.round((headers * table.count) / members.length),
+    headers: isAsked ? headers : undefined,
   }
 }
 

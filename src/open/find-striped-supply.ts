@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import type { CopyAccess } from '../agent/calls/copy-access.js'
+import type { SampleFilter } from '../agent/samples/sample-servers.js'
 import type { StripeHolder } from '../agent/stripes/open-stripes.js'
 import { findLayouts, formatLayout, type StripedLayout } from '../cache/status/find-layouts.js'
 import type { Surroundings } from '../cache/surroundings.js'
@@ -10,7 +11,6 @@ import type { Dataset } from '../model/dataset.js'
 import { isSameDefinition } from '../model/dataset.js'
 import { formatCount } from '../model/format-count.js'
 import { agentUrls } from '../model/node.js'
-import type { FormatName, ToldDialect } from '../model/sample-formats.js'
 import { holdByThisProcess } from '../platform/processes.js'
 import type { RecordStore } from '../records/contract/record-store.js'
 import { openSourceReader } from './open-fallback.js'
@@ -22,15 +22,9 @@ interface Found {
   readonly copies: readonly CopyUse[]
 }
 
-/** A target that a user named, possibly a striped dataset. */
-export interface StripedTarget {
+/** A target that a user named, possibly a striped dataset; what the filter leaves open is as the dataset declares. */
+export interface StripedTarget extends SampleFilter {
   readonly target: string
-  readonly split: string | undefined
-  readonly only: readonly string[] | undefined
-  /** The content of the files; undefined: as the dataset declares. */
-  readonly format: FormatName | undefined
-  /** How CSV is written; undefined: as the dataset declares. */
-  readonly dialect?: ToldDialect | undefined
   /** Where tables of samples are kept between runs. */
   readonly cacheFolder: string
 }
@@ -71,10 +65,7 @@ export async function findStripedSupply(
     context.report.note(`${dataset.name}: fed from ${formatLayout(layout)}`)
     const reader = await openSourceReader(context, dataset.name, split)
     closers.add(() => reader.close())
-    return {
-      supply: stripeSupply({ ...stripes, reader, onNodeLost: context.report.note }),
-      release,
-    }
+    return { supply: stripeSupply({ ...stripes, reader, onNodeLost: context.report.note }), release }
   })
 }
 

@@ -108,16 +108,12 @@ class ShardListing {
   }
 
   async #readHere(file: number): Promise<ShardMembers> {
-    const shard = await open(this.#shards.pathOf(file))
-    try {
-      const read: ReadRange = async (offset, length) => {
-        const { buffer, bytesRead } = await shard.read(Buffer.alloc(length), 0, length, offset)
-        return buffer.subarray(0, bytesRead)
-      }
-      return (await readShardMembers(this.#shards.sizes[file]!, read, { maxShare: Infinity }))!
-    } finally {
-      await shard.close()
+    await using shard = await open(this.#shards.pathOf(file))
+    const read: ReadRange = async (offset, length) => {
+      const { buffer, bytesRead } = await shard.read(Buffer.alloc(length), 0, length, offset)
+      return buffer.subarray(0, bytesRead)
     }
+    return (await readShardMembers(this.#shards.sizes[file]!, read, { maxShare: Infinity }))!
   }
 
   #note(file: number, members: ShardMembers): void {

@@ -48,12 +48,8 @@ export async function listSource(
 }
 
 function readFiles(copyDirectory: string, prefix: string): readonly SourceFile[] {
-  const manifest = Manifest.openPublished(copyDirectory)
-  try {
-    return Array.from(manifest.entries('all'))
-      .filter(({ key }) => key.startsWith(prefix))
-      .map((object) => ({ path: object.key.slice(prefix.length), size: object.sizeBytes, object }))
-  } finally {
-    manifest.close()
-  }
+  using manifest = Manifest.openPublished(copyDirectory)
+  return Array.from(manifest.entries('all'))
+    .filter(({ key }) => key.startsWith(prefix))
+    .map((object) => ({ path: object.key.slice(prefix.length), size: object.sizeBytes, object }))
 }

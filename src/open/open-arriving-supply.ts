@@ -41,7 +41,7 @@ export async function findArrivingSupply(
   preparing.keepTrying()
   const { dataset, prepared } = preparing
   const { listed, here, keyOf } = coming
-  const arrivals = new CopyArrivals({ copy, keyOf, here, prepared })
+  const arrivals = new CopyArrivals({ copy, keyOf, here, prepared, noteRead: preparing.noteRead })
   const end = () => {
     arrivals.close()
     held.close()
@@ -144,29 +144,25 @@ interface Coming {
 
 /** The contents of a download; undefined if the listing does not show them. */
 function readComing(copy: Copy, { target, split, only, format }: FeedRequest): Coming | undefined {
-  const manifest = Manifest.findPublished(copy.directory)
+  using manifest = Manifest.findPublished(copy.directory)
   if (!manifest) return undefined
-  try {
-    const listing = manifest.readSetting('listing')
-    if (listing === undefined || (JSON.parse(listing) as Listing).version !== copy.version) return undefined
-    const prefix = prefixOf(split)
-    const files: { path: string; size: number }[] = []
-    const present = new Set<string>()
-    for (const { key, sizeBytes, state } of manifest.entries('all')) {
-      if (!key.startsWith(prefix)) continue
-      files.push({ path: key.slice(prefix.length), size: sizeBytes })
-      if (state === 'present') present.add(key)
-    }
-    if (split !== undefined && files.length === 0) return undefined // told apart by names, once all are here
-    const listed = listSamples(files, { folder: target!, only, format })
-    if (listed.kind === 'rows') return undefined
-    const keyOf = (file: number) =>
-      prefix + (listed.kind === 'files' ? listed.table.fileName(file) : toText(listed.shards[file]!.path))
-    const count = listed.kind === 'files' ? listed.table.fileCount : listed.shards.length
-    const here = Uint8Array.from({ length: count }, (_, file) => (present.has(keyOf(file)) ? 1 : 0))
-    const entries = listed.kind === 'files' ? [] : listed.shards.map((_, file) => manifest.find(keyOf(file))!)
-    return { listed, entries, here, keyOf }
-  } finally {
-    manifest.close()
+  const listing = manifest.readSetting('listing')
+  if (listing === undefined || (JSON.parse(listing) as Listing).version !== copy.version) return undefined
+  const prefix = prefixOf(split)
+  const files: { path: string; size: number }[] = []
+  const present = new Set<string>()
+  for (const { key, sizeBytes, state } of manifest.entries('all')) {
+    if (!key.startsWith(prefix)) continue
+    files.push({ path: key.slice(prefix.length), size: sizeBytes })
+    if (state === 'present') present.add(key)
   }
+  if (split !== undefined && files.length === 0) return undefined // told apart by names, once all are here
+  const listed = listSamples(files, { folder: target!, only, format })
+  if (listed.kind === 'rows') return undefined
+  const keyOf = (file: number) =>
+    prefix + (listed.kind === 'files' ? listed.table.fileName(file) : toText(listed.shards[file]!.path))
+  const count = listed.kind === 'files' ? listed.table.fileCount : listed.shards.length
+  const here = Uint8Array.from({ length: count }, (_, file) => (present.has(keyOf(file)) ? 1 : 0))
+  const entries = listed.kind === 'files' ? [] : listed.shards.map((_, file) => manifest.find(keyOf(file))!)
+  return { listed, entries, here, keyOf }
 }

@@ -1,11 +1,11 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, posix, resolve } from 'node:path'
+import type { NodeSurroundings } from '../cache/api/node-api.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { isGone } from '../platform/is-gone.js'
-import { readCardSplit } from '../samples/card-splits.js'
 import { filesOfSplit } from '../samples/plan/split-files.js'
 import type { Preparing } from './begin-preparing.js'
 
@@ -25,11 +25,12 @@ export interface DatasetFolder {
  * node, staged first if needed. This is the one place where a name becomes a path.
  */
 export async function openDatasetFolder(
-  context: Surroundings,
+  context: NodeSurroundings,
   target: string,
   split: string | undefined,
 ): Promise<DatasetFolder> {
-  if (isDirectory(target)) return { ...findSplit(target, split), copy: undefined, release: async () => {} }
+  if (isDirectory(target))
+    return { ...(await findSplit(target, split)), copy: undefined, release: async () => {} }
   if (/^[./]/.test(target))
     throw new DscError('COPY_NOT_FOUND', `${target} is no directory`, { hint: 'dsc status' })
   const { beginPreparing } = await import('./begin-preparing.js')
@@ -38,7 +39,7 @@ export async function openDatasetFolder(
 
 /** Does the same as `openDatasetFolder`, but stages nothing: rejects with COPY_NOT_FOUND if no copy is ready here. */
 export async function openReadyFolder(
-  context: Surroundings,
+  context: NodeSurroundings,
   target: string,
   split: string | undefined,
 ): Promise<DatasetFolder> {
@@ -74,14 +75,18 @@ export async function toFolder(
     closers.add(release)
     const copy = await prepared
     context.report.progress(undefined)
-    return { ...findSplit(copy.path, split), copy, release }
+    return { ...(await findSplit(copy.path, split)), copy, release }
   })
 }
 
 /** The folder of a split or, where the names of files tell splits apart, the folder of all of them. */
-function findSplit(folder: string, split: string | undefined): Pick<DatasetFolder, 'folder' | 'split'> {
+async function findSplit(
+  folder: string,
+  split: string | undefined,
+): Promise<Pick<DatasetFolder, 'folder' | 'split'>> {
   if (split === undefined) return { folder: resolve(folder), split: undefined }
   if (isDirectory(join(folder, split))) return { folder: resolve(folder, split), split: undefined }
+  const { readCardSplit } = await import('../samples/card-splits.js')
   const listed = () => readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const isNamed = () => filesOfSplit(listed(), (path) => path, split).length > 0
   if (readCardSplit(folder, split) !== undefined || isNamed()) return { folder: resolve(folder), split }

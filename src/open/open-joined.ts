@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { Surroundings } from '../cache/surroundings.js'
+import type { NodeSurroundings } from '../cache/api/node-api.js'
 import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
@@ -24,7 +24,7 @@ export interface ReadingOptions {
 
 /** Leases every target when it is found; if one fails, releases those before it. */
 export async function openJoined(
-  context: Surroundings,
+  context: NodeSurroundings,
   targets: readonly string[],
   { split, index }: ReadingOptions,
 ): Promise<JoinedSamples> {

@@ -54,6 +54,22 @@ test('a folder is fed as it is, below its split', async (t) => {
   await engine.close()
 })
 
+test('a folder of files is fed unread and, once an epoch was read, with its fingerprint', async (t) => {
+  const { open, cacheFolder } = await surround(t)
+  const folder = join(cacheFolder, 'data')
+  mkdirSync(folder)
+  for (const name of ['a.bin', 'b.bin']) writeFileSync(join(folder, name), name)
+  const first = await open({ target: folder })
+  const stream = first.openStream({ rank: 0, world: 1, replicate: 1, batchSize: 2, last: 'drop' }, 1)
+  stream.release(await stream.read(0, 0))
+  const { fingerprint, listing } = first.samplesIdentity
+  await first.close()
+  const second = await open({ target: folder })
+  assert.deepEqual([fingerprint, second.samplesIdentity.listing], [null, listing])
+  assert.match(second.samplesIdentity.fingerprint!, /^[0-9a-f]{64}$/)
+  await second.close()
+})
+
 test('datasets of a mix are leased together, and visited as often as the mix says', async (t) => {
   const { open, listHeld } = await surround(t)
   const engine = await open({ mix: { flowers: 1, birds: 3 } })

@@ -1,3 +1,4 @@
+import type { NodeSurroundings } from '../cache/api/node-api.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
@@ -10,6 +11,7 @@ import type { StorageAddress } from '../feed/storage/storage-client.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { Copy } from '../model/copy.js'
 import type { SampleFolder } from '../samples/index-samples.js'
+import type { MeasureFiles } from '../samples/list-folder.js'
 import type { RowsReading } from '../samples/rows/rows-place.js'
 import { beginPreparing, type Preparing } from './begin-preparing.js'
 import type { FeedRequest, LeasedSupply } from './feed-request.js'
@@ -19,11 +21,17 @@ import { openJoined } from './open-joined.js'
 import { readStorageTls } from './storage-tls.js'
 
 /** Lists the samples of a folder, possibly of a copy. */
-type Index = (folder: string, copy?: Copy, reading?: RowsReading, split?: string) => Promise<SampleFolder>
+type Index = (
+  folder: string,
+  copy?: Copy,
+  reading?: RowsReading,
+  split?: string,
+  isReadLater?: boolean,
+) => Promise<SampleFolder>
 
 /** Opens the engine over a local folder, stripes on several nodes, or storage nodes: the only entry point. */
 export async function openNamedEngine(
-  context: Surroundings,
+  context: NodeSurroundings,
   request: FeedRequest,
   settings: FeedSettings,
 ): Promise<FeedEngine> {
@@ -31,7 +39,10 @@ export async function openNamedEngine(
   const engine = await openOrClose(async (closers) => {
     const readers = startReaders(settings)
     closers.add(() => readers.close())
-    const { supply, release } = await findSupply(context, request, planReading(settings.order))
+    const { supply, release } = await findSupply(context, request, {
+      reading: planReading(settings.order),
+      measure: readers.measure,
+    })
     closers.add(release)
     const opened = openFeedEngine(supply, settings, readers)
     opened.onClose(release)
@@ -56,16 +67,16 @@ function planReading(order: OrderKind | undefined): RowsReading {
 }
 
 async function findSupply(
-  context: Surroundings,
+  context: NodeSurroundings,
   request: FeedRequest,
-  reading: RowsReading,
+  { reading, measure }: { readonly reading: RowsReading; readonly measure: MeasureFiles },
 ): Promise<LeasedSupply> {
   const { target, mix, from, split, only, cacheFolder } = request
   const { indexFolder } = await import('./index-folder.js')
   const { format, dialect, onDamage, columns } = request
-  const asked = { cacheFolder, only, format, dialect, onDamage, columns }
-  const index: Index = (folder, copy, read, named) =>
-    indexFolder(context, folder, { ...asked, split: named, reading: read, copy })
+  const asked = { cacheFolder, only, format, dialect, onDamage, columns, measure }
+  const index: Index = (folder, copy, read, named, isReadLater) =>
+    indexFolder(context, folder, { ...asked, split: named, reading: read, copy, isReadLater })
   if (from) return findNodes(context, { ...request, from }, index)
   if (mix) {
     if (target !== undefined)
@@ -81,20 +92,19 @@ async function findSupply(
   return (
     striped ??
     leaseFolder(context, { ...request, target }, (folder, copy, _, named) =>
-      index(folder, copy, reading, named),
+      index(folder, copy, reading, named, true),
     )
   )
 }
 
 async function leaseFolder(
-  context: Surroundings,
+  context: NodeSurroundings,
   request: FeedRequest & { readonly target: string },
   index: Index,
 ): Promise<LeasedSupply> {
   const { target, split, start = 'arriving' } = request
-  const [{ folderSupply, groupSupply }, { digestListing }, { explainFound }] = await Promise.all([
+  const [{ folderSupply, groupSupply }, { explainFound }] = await Promise.all([
     import('../feed/sources/folder-supply.js'),
-    import('../samples/listed-samples.js'),
     import('../samples/index-samples.js'),
   ])
   const mayArrive = start !== 'staged' && !/^[./]/.test(target) && !isDirectory(target)
@@ -111,11 +121,28 @@ async function leaseFolder(
     closers.add(release)
     const listed = await index(folder, copy, undefined, named)
     context.report.note(explainFound(listed))
-    const version = copy?.version ?? null
-    const listing = version === null ? undefined : digestListing(listed.table, version)
     const supplyOf = listed.groups ? groupSupply : folderSupply
-    return { supply: supplyOf(listed, { listing }), release }
+    return {
+      supply: supplyOf(listed, { listing: await findListing(listed, copy?.version ?? null) }),
+      async release() {
+        try {
+          listed.keepKnown?.()
+        } finally {
+          await release()
+        }
+      },
+    }
   })
+}
+
+/** Identity of samples before all checksums are known; undefined where they always are. */
+async function findListing(listed: SampleFolder, version: string | null): Promise<string | undefined> {
+  if (version === null && listed.format !== 'files') return undefined
+  const [{ digestListing }, { digestContent }] = await Promise.all([
+    import('../samples/listed-samples.js'),
+    import('../samples/later-checksums.js'),
+  ])
+  return digestListing(listed.table, version ?? digestContent(listed.root, listed.table))
 }
 
 async function findArriving(
@@ -152,7 +179,7 @@ async function findNodes(
 }
 
 async function joinFolders(
-  context: Surroundings,
+  context: NodeSurroundings,
   { mix, split }: { readonly mix: Readonly<Record<string, number>>; readonly split: string | undefined },
   index: Index,
 ): Promise<LeasedSupply> {

@@ -4,9 +4,17 @@ import type { Surroundings } from '../cache/surroundings.js'
 import { describeFedTime, type FedTime } from '../model/fed-time.js'
 import { isDirectory } from './open-dataset-folder.js'
 
-/** The first time is noted after a minute, later ones after five: a job of a day leaves 300 lines of 200 bytes. */
-const FIRST_MS = 60_000
-const LATER_MS = 300_000
+/**
+ * The time between two notes: a twentieth of what has passed, at least one minute and at most five. A feed that is killed
+ * loses no more, and a job of a day leaves 400 lines of 200 bytes.
+ */
+const LEAST_MS = 60_000
+const MOST_MS = 300_000
+
+/** Milliseconds until the next note of a feed that began `sinceMs` ago. */
+export function planNoteMs(sinceMs: number): number {
+  return Math.min(MOST_MS, Math.max(LEAST_MS, sinceMs / 20))
+}
 
 /** The name under which a feed's time is noted; undefined for one without a dataset, whose record may not exist. */
 export function findNoted(given: {
@@ -25,13 +33,14 @@ export class FedTimeRecord {
   readonly #context: Surroundings
   readonly #dataset: string
   readonly #take: () => FedTime | undefined
+  readonly #beganAtMs = performance.now()
   #timer: NodeJS.Timeout
 
   constructor(context: Surroundings, dataset: string, take: () => FedTime | undefined) {
     this.#context = context
     this.#dataset = dataset
     this.#take = take
-    this.#timer = this.#noteAfter(FIRST_MS)
+    this.#timer = this.#noteLater()
   }
 
   /** Notes what is left. Never rejects: training does not end for want of a note. */
@@ -40,12 +49,12 @@ export class FedTimeRecord {
     await this.#note()
   }
 
-  #noteAfter(ms: number): NodeJS.Timeout {
+  #noteLater(): NodeJS.Timeout {
     const note = async () => {
       await this.#note()
-      this.#timer = this.#noteAfter(LATER_MS)
+      this.#timer = this.#noteLater()
     }
-    return setTimeout(() => void note(), ms).unref()
+    return setTimeout(() => void note(), planNoteMs(performance.now() - this.#beganAtMs)).unref()
   }
 
   async #note(): Promise<void> {

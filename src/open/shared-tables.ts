@@ -81,12 +81,8 @@ export async function findHolders({ record, node, nowMs }: SeenCache, copy: Copy
 
 /** A list kept by an agent or feed of this node that this user can trust: from root, this user, or `owner`. */
 export function findInRoot(root: string, stamp: string, owner?: number): Uint8Array | undefined {
-  const folder = findHeld(root, [SAMPLES_FOLDER])
-  try {
-    return folder && readKeptTable(folder.pathOf(`${stamp}.samples`), owner)
-  } finally {
-    folder?.close()
-  }
+  using folder = findHeld(root, [SAMPLES_FOLDER])
+  return folder && readKeptTable(folder.pathOf(`${stamp}.samples`), owner)
 }
 
 /** Keeps a list where this node's agent finds it for other nodes. Without write permission, they make their own. */

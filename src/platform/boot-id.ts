@@ -1,10 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { tryReadFile } from './try-read-file.js'
 
 /** Identifies this boot of the machine; undefined if the system has no such id. */
 export function readBootId(): string | undefined {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  } catch {
-    return undefined // not Linux
-  }
+  return tryReadFile('/proc/sys/kernel/random/boot_id')?.trim()
 }

@@ -1,5 +1,6 @@
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unlessCode } from '../failure/unless-code.js'
 import { LOOK_MS, pause } from './poll.js'
 import { checkProcess, identifyProcess } from './processes.js'
 import { createUniqueId } from './unique-id.js'
@@ -80,10 +81,6 @@ function isHeld(path: string): boolean {
 /** Removes a claim by path; of two concurrent removals, one succeeds. */
 function remove(path: string): void {
   const aside = `${path}.${createUniqueId()}`
-  try {
-    renameSync(path, aside)
-    rmSync(aside, { force: true })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
+  unlessCode(['ENOENT'], () => renameSync(path, aside))
+  rmSync(aside, { force: true })
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { tryReadFile } from './try-read-file.js'
 
 /** Descriptors of a process that stages, beside those of its requests: Node.js, the record, the manifest, folders. */
 const OWN_DESCRIPTORS = 56
@@ -7,11 +7,7 @@ const REQUEST_DESCRIPTORS = 3
 
 /** How many files this process may have open at once; infinite where the system does not say. */
 export function findDescriptorLimit(): number {
-  try {
-    return parseDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'))
-  } catch {
-    return Number.POSITIVE_INFINITY // not Linux
-  }
+  return parseDescriptorLimit(tryReadFile('/proc/self/limits') ?? '')
 }
 
 /** Reads /proc/self/limits (proc(5)). */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { tryReadFile } from './try-read-file.js'
 
 /** How long to wait for the system's directory (LDAP, SSSD) before continuing without an answer, ms. */
 const ANSWER_TIMEOUT_MS = 5000
@@ -16,11 +16,7 @@ export function isGroupMember(group: string, user?: string): boolean {
 
 /** The system's list of groups; empty on a system without one. */
 export function readGroups(): string {
-  try {
-    return readFileSync('/etc/group', 'utf8')
-  } catch {
-    return '' // a container may lack the file
-  }
+  return tryReadFile('/etc/group') ?? ''
 }
 
 function findEntry(text: string, group: string): { readonly id: number } | undefined {

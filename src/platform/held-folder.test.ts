@@ -14,7 +14,8 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { DscError, isDscError } from '../failure/dsc-error.js'
+import { DscError } from '../failure/dsc-error.js'
+import { countDescriptors } from '../testing/open-descriptors.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { HeldFolder, nameHeldFolder } from './held-folder.js'
 import { changeFileMode, onHeldPath, resolveHeldPath } from './held-path.js'
@@ -165,7 +166,7 @@ test('below a held folder no path leads up again, nor out of it', async (t) => {
   for (const way of [`../${basename(outside)}/new`, 'a/../../new', 'a/..', '..', './new', 'a//new', ''])
     assert.throws(
       () => onHeldPath(`${held.path}/${way}`, (given) => acted.push(given), { makesFolders: true }),
-      (error) => isDscError(error, 'CACHE_ROOT_INVALID'),
+      { code: 'CACHE_ROOT_INVALID' },
       way,
     )
   assert.deepEqual(acted, [])
@@ -181,10 +182,10 @@ test('a path below no held folder is used as it is, its folders made if asked fo
 })
 
 test('no descriptor stays open, whether a step succeeds or is refused', async (t) => {
-  const { path, outside, held } = await holdFolder(t)
+  const { base, path, outside, held } = await holdFolder(t)
   mkdirSync(join(path, 'a/b/c'), { recursive: true })
   symlinkSync(outside, join(path, 'link'))
-  const count = () => readdirSync('/proc/self/fd').length
+  const count = () => countDescriptors(base)
   const before = count()
   for (let turn = 0; turn < 20; turn += 1) {
     onHeldPath(`${held.path}/a/b/c/file`, (given) => writeFileSync(given, ''))

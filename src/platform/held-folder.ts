@@ -15,6 +15,7 @@ import {
   unlinkSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { atEndNow } from '../failure/closers.js'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import { describeRefusal, isRefused } from './disk-failure.js'
 
@@ -126,11 +127,12 @@ export class HeldFolder {
   /** Syncs the folder's list of names to disk. */
   sync(): void {
     const descriptor = openSync(`${this.path}/.`, constants.O_RDONLY | constants.O_DIRECTORY)
-    try {
-      fsyncSync(descriptor)
-    } finally {
-      closeSync(descriptor)
-    }
+    using _ = atEndNow(() => closeSync(descriptor))
+    fsyncSync(descriptor)
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
   }
 
   close(): void {

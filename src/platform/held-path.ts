@@ -1,6 +1,8 @@
 import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { atEndNow } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
+import { unlessCode } from '../failure/unless-code.js'
 import { foreignEntry, HAS_DESCRIPTOR_PATHS, HOLD, isSingleName, O_PATH } from './held-folder.js'
 import { makeFolder } from './shared-folder.js'
 
@@ -48,14 +50,11 @@ export function onHeldPath<T>(
 /** Changes the mode of a regular file that has only this name. False: it is something else. Never follows a link. */
 export function changeFileMode(path: string, mode: number): boolean {
   const descriptor = openSync(path, O_PATH | constants.O_NOFOLLOW)
-  try {
-    const stats = fstatSync(descriptor)
-    if (!stats.isFile() || stats.nlink > 1) return false
-    chmodSync(HAS_DESCRIPTOR_PATHS ? `/proc/self/fd/${descriptor}` : path, mode)
-    return true
-  } finally {
-    closeSync(descriptor)
-  }
+  using _ = atEndNow(() => closeSync(descriptor))
+  const stats = fstatSync(descriptor)
+  if (!stats.isFile() || stats.nlink > 1) return false
+  chmodSync(HAS_DESCRIPTOR_PATHS ? `/proc/self/fd/${descriptor}` : path, mode)
+  return true
 }
 
 /** The current path of a held path, for people and for other processes. */
@@ -73,10 +72,6 @@ function openStep(path: string, { makesFolders }: { readonly makesFolders?: bool
     if (code === 'ENOTDIR' || code === 'ELOOP') throw foreignEntry(resolveHeldPath(path), 'a folder')
     if (code !== 'ENOENT' || !makesFolders) throw error
   }
-  try {
-    mkdirSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
+  unlessCode(['EEXIST'], () => mkdirSync(path))
   return openSync(path, flags)
 }

@@ -70,14 +70,14 @@ export class JobThread<Job, Result, ToldWord = never, HeardWord = undefined> {
       if (this.#waiting.size === 0) this.#thread.ref()
       this.#lastId += 1
       this.#waiting.set(this.#lastId, { resolve, reject })
-      if (this.#outbox.length === 0) queueMicrotask(() => this.#flush())
+      if (this.#outbox.length === 0) queueMicrotask(() => this.flush())
       this.#outbox.push({ id: this.#lastId, job })
     })
   }
 
   /** Sends a word, after all jobs so far. */
   tell(word: ToldWord): void {
-    this.#flush()
+    this.flush()
     this.#thread.post({ kind: 'word', word })
   }
 
@@ -87,7 +87,8 @@ export class JobThread<Job, Result, ToldWord = never, HeardWord = undefined> {
     this.#fail(reason)
   }
 
-  #flush(): void {
+  /** Sends the jobs so far now, if their caller keeps its own thread busy after this. */
+  flush(): void {
     const jobs = this.#outbox
     if (jobs.length === 0) return
     this.#outbox = []

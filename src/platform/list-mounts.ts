@@ -1,4 +1,5 @@
 import { access, constants, readFile, statfs } from 'node:fs/promises'
+import { unlessRejected } from '../failure/unless-code.js'
 import type { DiskUsage } from '../model/policy.js'
 import { readDiskUsage } from './disk-usage.js'
 import { type FileSystemKind, fileSystemKindOf } from './file-system-kind.js'
@@ -18,13 +19,8 @@ interface Mount {
  * Never asks network mounts: if the server is gone, asking would hang.
  */
 export async function listMounts(): Promise<Mount[]> {
-  let text: string
-  try {
-    text = await readFile('/proc/self/mounts', 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
-  }
+  const text = await unlessRejected(['ENOENT'], readFile('/proc/self/mounts', 'utf8'))
+  if (text === undefined) return []
   const mounts = await Promise.all(parseMounts(text).map(readMount))
   return mounts.filter((mount) => mount !== undefined)
 }

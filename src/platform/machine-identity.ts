@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { MachineIdentity } from '../model/node.js'
 import { readBootId } from './boot-id.js'
 import { hmacSha256 } from './sha256.js'
+import { tryReadFile } from './try-read-file.js'
 
 /**
  * The identity of this machine. /etc/machine-id must not leave the machine unchanged (machine-id(5)), so only a digest
@@ -11,19 +11,11 @@ import { hmacSha256 } from './sha256.js'
  */
 export function readMachine(): MachineIdentity {
   for (const path of ['/etc/machine-id', '/var/lib/dbus/machine-id']) {
-    const found = readHex(path)
+    const found = /^[0-9a-f]{32}$/.exec(tryReadFile(path)?.trim() ?? '')?.[0]
     if (found) {
       const id = hmacSha256(found, 'dsc').slice(0, 32)
       return { id, host: hostname(), isLasting: true }
     }
   }
   return { id: `boot:${readBootId() ?? 'unknown'}`, host: hostname(), isLasting: false }
-}
-
-function readHex(path: string): string | undefined {
-  try {
-    return /^[0-9a-f]{32}$/.exec(readFileSync(path, 'utf8').trim())?.[0]
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { tryReadFile } from './try-read-file.js'
 
 /** The first pid namespace of a machine always has this number (Linux' PROC_PID_INIT_INO). */
 const FIRST_PID_NAMESPACE = 'pid:[4026531836]'
@@ -22,7 +23,7 @@ export function listRunningPods(): ReadonlySet<string> | undefined {
   const pods = new Set<string>()
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid)) continue
-    const uid = findPodUid(readOrEmpty(`/proc/${pid}/cgroup`))
+    const uid = findPodUid(tryReadFile(`/proc/${pid}/cgroup`) ?? '')
     if (uid !== undefined) pods.add(uid)
   }
   return pods.size > 0 ? pods : undefined
@@ -30,16 +31,8 @@ export function listRunningPods(): ReadonlySet<string> | undefined {
 
 function seesAllProcesses(): boolean {
   try {
-    return readlinkSync('/proc/self/ns/pid') === FIRST_PID_NAMESPACE && readOrEmpty('/proc/1/cgroup') !== ''
+    return readlinkSync('/proc/self/ns/pid') === FIRST_PID_NAMESPACE && Boolean(tryReadFile('/proc/1/cgroup'))
   } catch {
     return false
-  }
-}
-
-function readOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return '' // it has ended, or is hidden
   }
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How often to look at what tells nobody when it changes, in ms. */
@@ -17,4 +18,9 @@ export const LOOK_MS = {
 /** Waits, until the signal aborts at most. Never rejects: the caller checks the signal. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await sleep(ms, undefined, signal && { signal }).catch(() => {})
+}
+
+/** Resolves when `signal` aborts: for a command that runs until it is stopped. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
 }

@@ -1,8 +1,9 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { uptime } from 'node:os'
 import type { LeaseHolder, ProcessHolder } from '../model/lease.js'
 import { readBootId } from './boot-id.js'
 import { readMachine } from './machine-identity.js'
+import { tryReadFile } from './try-read-file.js'
 
 /** A running process as the kernel describes it. */
 interface ProcessEntry {
@@ -18,19 +19,15 @@ interface ProcessEntry {
 
 /** Finds a process by its pid; undefined if it does not exist (Linux's /proc). */
 export function findProcess(pid: number): ProcessEntry | undefined {
-  let stat: string
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  } catch {
-    return undefined
-  }
+  const stat = tryReadFile(`/proc/${pid}/stat`)
+  if (stat === undefined) return undefined
   // The command's name is in parentheses and may contain anything, so count fields from the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return {
     pid,
     parentPid: Number(fields[1]),
     startTicks: String(fields[19]),
-    commandLine: readOrEmpty(`/proc/${pid}/cmdline`),
+    commandLine: tryReadFile(`/proc/${pid}/cmdline`) ?? '',
     isZombie: fields[0] === 'Z' || fields[0] === 'X',
   }
 }
@@ -125,13 +122,5 @@ function readLink(path: string): string | undefined {
     return readlinkSync(path)
   } catch {
     return undefined
-  }
-}
-
-function readOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
   }
 }

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from 'node:fs'
+import { atEndNow } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 
 /**
@@ -9,14 +10,11 @@ import { DscError } from '../failure/dsc-error.js'
 export function readRegularFile(path: string, { maxBytes }: { readonly maxBytes: number }): string {
   requireRegularFile(path) // before opening: the system's error for a link would not name the cause
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    const stats = fstatSync(descriptor)
-    if (!stats.isFile()) throw foreign(path, describeKind(stats))
-    if (stats.size > maxBytes) throw foreign(path, `${stats.size} bytes`, ` of at most ${maxBytes} bytes`)
-    return readFileSync(descriptor, 'utf8')
-  } finally {
-    closeSync(descriptor)
-  }
+  using _ = atEndNow(() => closeSync(descriptor))
+  const stats = fstatSync(descriptor)
+  if (!stats.isFile()) throw foreign(path, describeKind(stats))
+  if (stats.size > maxBytes) throw foreign(path, `${stats.size} bytes`, ` of at most ${maxBytes} bytes`)
+  return readFileSync(descriptor, 'utf8')
 }
 
 /**

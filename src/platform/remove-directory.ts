@@ -1,4 +1,5 @@
 import { basename, dirname } from 'node:path'
+import { unlessCode } from '../failure/unless-code.js'
 import { HeldFolder } from './held-folder.js'
 import { onHeldPath } from './held-path.js'
 
@@ -7,16 +8,6 @@ import { onHeldPath } from './held-path.js'
  * directory is no error. Throws CACHE_ROOT_INVALID for entries of another user that this one may not touch.
  */
 export async function removeDirectory(path: string): Promise<void> {
-  let parent: HeldFolder | undefined
-  try {
-    parent = onHeldPath(path, (at) => HeldFolder.find(dirname(at)))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
-  if (parent === undefined) return
-  try {
-    await parent.remove(basename(path))
-  } finally {
-    parent.close()
-  }
+  using parent = unlessCode(['ENOENT'], () => onHeldPath(path, (at) => HeldFolder.find(dirname(at))))
+  await parent?.remove(basename(path))
 }

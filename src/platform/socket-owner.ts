@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { atEndNow } from '../failure/closers.js'
 
 /** An end of a TCP connection on this machine. */
 interface SocketEnd {
@@ -65,17 +66,14 @@ async function readTable(path: string): Promise<string> {
   const page = Buffer.allocUnsafe(64 * 1024)
   const pages: string[] = []
   const descriptor = openSync(path, 'r')
-  try {
-    for (let beganMs = performance.now(); ; ) {
-      const bytesRead = readSync(descriptor, page, 0, page.length, null)
-      if (bytesRead === 0) return pages.join('')
-      pages.push(page.toString('latin1', 0, bytesRead))
-      if (performance.now() - beganMs < MAX_TURN_MS) continue
-      await setImmediate()
-      beganMs = performance.now()
-    }
-  } finally {
-    closeSync(descriptor)
+  using _ = atEndNow(() => closeSync(descriptor))
+  for (let beganMs = performance.now(); ; ) {
+    const bytesRead = readSync(descriptor, page, 0, page.length, null)
+    if (bytesRead === 0) return pages.join('')
+    pages.push(page.toString('latin1', 0, bytesRead))
+    if (performance.now() - beganMs < MAX_TURN_MS) continue
+    await setImmediate()
+    beganMs = performance.now()
   }
 }
 

@@ -1,4 +1,5 @@
 import { homedir, userInfo } from 'node:os'
+import { unlessCode } from '../failure/unless-code.js'
 
 /** Name of the current user: `$USER`, else the system's, else `uid-1234` in a container that gives only a number. */
 export function findUserName(environment: Readonly<Record<string, string | undefined>>): string {
@@ -22,10 +23,5 @@ export function giveHome(environment: Record<string, string | undefined>): void 
 
 /** Undefined if the user has no entry in the system's table. */
 function askSystem(ask: () => string): string | undefined {
-  try {
-    return ask()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_SYSTEM_ERROR') return undefined
-    throw error
-  }
+  return unlessCode(['ERR_SYSTEM_ERROR'], ask)
 }

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { FreshAnswers } from './fresh-answers.js'
 
 /** How long to wait for the system's directory (LDAP, SSSD) before continuing without an answer, ms. */
 const ANSWER_TIMEOUT_MS = 5000
 /** How long an answer counts: a new member of a group need not restart a service. */
 const KEPT_MS = 60_000
-/** More names than this are forgotten at once: anybody may have thousands of uids in a user namespace. */
+/** Maximum number of kept answers: anybody may have thousands of uids in a user namespace. */
 const MAX_KEPT = 1000
 
 /** The numbers of a user. */
@@ -17,10 +18,7 @@ export interface Account {
 
 /** Names of users and ids of groups, from the files in /etc, then from the system's directory, for a service. */
 export class UserDirectory {
-  readonly #kept = new Map<
-    string,
-    { readonly untilMs: number; readonly field: Promise<string | undefined> }
-  >()
+  readonly #kept = new FreshAnswers<string | undefined>({ freshMs: KEPT_MS, most: MAX_KEPT })
 
   /** `ada`, or `uid-1234` for a user without an entry, as in many containers. */
   async nameOf(uid: number): Promise<string> {
@@ -48,22 +46,12 @@ export class UserDirectory {
 
   /** Ids of all groups of the user. */
   async groupsOf(name: string): Promise<readonly number[]> {
-    const ids = await this.#keep(`groups:${name}`, () => ask('id', ['-G', '--', name]))
+    const ids = await this.#kept.get(`groups:${name}`, () => ask('id', ['-G', '--', name]))
     return ids?.match(/[0-9]+/g)?.map(Number) ?? []
   }
 
   #find(entry: Entry): Promise<string | undefined> {
-    return this.#keep(Object.values(entry).join(':'), () => findField(entry))
-  }
-
-  #keep(key: string, find: () => Promise<string | undefined>): Promise<string | undefined> {
-    const nowMs = performance.now()
-    const kept = this.#kept.get(key)
-    if (kept !== undefined && kept.untilMs > nowMs) return kept.field
-    if (this.#kept.size >= MAX_KEPT) this.#kept.clear()
-    const field = find()
-    this.#kept.set(key, { untilMs: nowMs + KEPT_MS, field })
-    return field
+    return this.#kept.get(Object.values(entry).join(':'), () => findField(entry))
   }
 }
 

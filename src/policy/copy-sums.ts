@@ -43,12 +43,10 @@ export function sumUpCopies(copies: readonly CopyUse[]): readonly CopySum[] {
   for (const copy of copies) {
     const standing = standingOf(copy)
     const isStriped = copy.stripe !== undefined || copy.layouts !== undefined
-    const { state, isLocked, hasSource, isUsed, isBeingStaged } = standing
-    const flags = `${+isLocked}${+hasSource}${+isUsed}${+isBeingStaged}${+isStriped}`
-    const key = `${copy.node} ${state} ${flags} ${copy.parties ? JSON.stringify(copy.parties) : ''}`
+    const { node, parties } = copy
+    const key = keyOf({ node, ...standing, isStriped, parties })
     let sum = sums.get(key)
     if (sum === undefined) {
-      const { node, parties } = copy
       const nothing = { copies: 0, chargedBytes: 0, chargedInodes: 0, unwrittenBytes: 0 }
       sum = { node, ...standing, isStriped, parties, ...nothing }
       sums.set(key, sum)
@@ -59,4 +57,27 @@ export function sumUpCopies(copies: readonly CopyUse[]): readonly CopySum[] {
     sum.unwrittenBytes += Math.max(0, copy.chargedBytes - copy.writtenBytes)
   }
   return [...sums.values()]
+}
+
+/** Key under which copies that the policy treats alike are summed up. */
+function keyOf(sum: CopyStanding & Pick<CopySum, 'node' | 'isStriped' | 'parties'>): string {
+  const { node, state, parties } = sum
+  const flags = `${+sum.isLocked}${+sum.hasSource}${+sum.isUsed}${+sum.isBeingStaged}${+sum.isStriped}`
+  return `${node} ${state} ${flags} ${parties ? JSON.stringify(parties) : ''}`
+}
+
+/** Subtracts copies from sums that include them. */
+export function sumUpRest(sums: readonly CopySum[], copies: readonly CopyUse[]): readonly CopySum[] {
+  const known = new Map(sumUpCopies(copies).map((sum) => [keyOf(sum), sum]))
+  return sums.flatMap((sum) => {
+    const part = known.get(keyOf(sum))
+    if (part?.copies === sum.copies) return []
+    return {
+      ...sum,
+      copies: sum.copies - (part?.copies ?? 0),
+      chargedBytes: sum.chargedBytes - (part?.chargedBytes ?? 0),
+      chargedInodes: sum.chargedInodes - (part?.chargedInodes ?? 0),
+      unwrittenBytes: sum.unwrittenBytes - (part?.unwrittenBytes ?? 0),
+    }
+  })
 }

@@ -1,8 +1,12 @@
 import type { CopyUse } from '../model/copy.js'
-import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import { sumUpCopies } from './copy-sums.js'
-import { type EvictionPlan, isEvictable, measureLoad, planEviction } from './plan-eviction.js'
-import type { SpaceRequest } from './quota.js'
+import {
+  type EvictionInput,
+  type EvictionPlan,
+  isEvictable,
+  measureLoad,
+  planEviction,
+} from './plan-eviction.js'
 import { measureShares, type ShareStanding } from './shares.js'
 
 /**
@@ -24,14 +28,8 @@ export type Admission =
     }
 
 /** The inputs of admission; `disk` is measured before the transaction that applies the outcome. */
-export interface AdmissionInput {
-  readonly policy: CachePolicy
-  readonly disk: DiskUsage
-  readonly copies: readonly CopyUse[]
-  readonly request: SpaceRequest
+export interface AdmissionInput extends Omit<EvictionInput, 'accept'> {
   readonly requestCopyId: string
-  readonly parties?: readonly string[] | undefined
-  readonly isPrefetch?: boolean | undefined
 }
 
 /**

@@ -37,11 +37,7 @@ export function planDrops<Kept extends KeptSpace>(input: {
       takenBytes > allowedBytes || findShortfalls({ policy: ofDisk, disk, load, request }).length > 0
     if (!isOld && !isNeeded) return []
     takenBytes -= copy.diskBytes
-    disk = {
-      ...disk,
-      freeBytes: disk.freeBytes + copy.diskBytes,
-      inodesFree: disk.inodesFree + copy.inodes,
-    }
+    disk = { ...disk, freeBytes: disk.freeBytes + copy.diskBytes, inodesFree: disk.inodesFree + copy.inodes }
     return [{ ...copy, reason: isOld ? 'evicted more than a day ago' : 'its room is needed' }]
   })
 }

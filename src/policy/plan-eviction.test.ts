@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DISK, exampleCopy, NOW_MS } from '../testing/example-copies.js'
-import { type EvictionInput, planEviction, planToFree } from './plan-eviction.js'
+import { type EvictionInput, isAbandoned, planEviction, planToFree } from './plan-eviction.js'
 
 const old = exampleCopy('old', { lastUsedAtMs: NOW_MS - 9000 })
 const recent = exampleCopy('recent', { lastUsedAtMs: NOW_MS - 1000 })
@@ -194,3 +194,13 @@ for (const { name, copies, bytes, victims, freedBytes, evictableBytes } of [
     assert.equal(plan.shortfalls.length === 0, victims.length > 0)
   })
 }
+
+for (const { name, copy, is } of [
+  { name: 'a staging without a stager', copy: abandoned, is: true },
+  { name: 'a reservation without a stager', copy: { ...abandoned, state: 'reserved' }, is: true },
+  { name: 'a staging that a task waits for', copy: { ...abandoned, referenceCount: 1 }, is: true },
+  { name: 'a staging with a stager', copy: staging, is: false },
+  { name: 'a locked staging', copy: { ...abandoned, lock: locked.lock }, is: false },
+  { name: 'a ready copy', copy: old, is: false },
+] as const)
+  test(`${name} is ${is ? '' : 'not '}abandoned`, () => assert.equal(isAbandoned(copy), is))

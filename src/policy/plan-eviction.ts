@@ -14,17 +14,32 @@ export interface EvictionPlan {
   readonly freedBytes: number
   /** Limits still exceeded after every permitted eviction; empty = the request fits. */
   readonly shortfalls: readonly Shortfall[]
-  /** Maximum that could be freed: the bytes of every idle unlocked copy that this request may take. */
+  /**
+   * Maximum that could be freed: the bytes of every idle unlocked copy that this request may take. On a node with shares
+   * and many copies, a request that fits as it is counts only those that were read.
+   */
   readonly evictableBytes: number
   readonly evictableCopies: number
+  /** Whether copies that were not read could change the plan. */
+  readonly isProvisional?: boolean
+}
+
+/** The copies of a node that a plan knows only as sums: to know those that go first is usually enough. */
+export interface UnreadCopies {
+  /** None of them is being staged or evicted, and each is the only copy of its dataset on the node. */
+  readonly sums: readonly CopySum[]
+  /** Lower bound of when the evictable ones were last used, Unix epoch, ms. Infinity: none is evictable. */
+  readonly usedSinceMs: number
 }
 
 /** All inputs of the decision. */
 export interface EvictionInput {
   readonly policy: CachePolicy
   readonly disk: DiskUsage
-  /** All copies of the node, including `evicting` ones: their bytes are on disk until they are gone. */
+  /** The copies of the node, including `evicting` ones: their bytes are on disk until they are gone. */
   readonly copies: readonly CopyUse[]
+  /** The copies of the node that `copies` leaves out; undefined: none. */
+  readonly unread?: UnreadCopies | undefined
   readonly request: SpaceRequest
   /** The copy that the request is for: neither charged nor a victim. */
   readonly requestCopyId?: string
@@ -45,25 +60,29 @@ export interface EvictionInput {
  * policy has shares, `takeByShare` decides whose copies go.
  */
 export function planEviction(input: EvictionInput): EvictionPlan {
+  const { policy, request, unread } = input
   const others = input.copies.filter((copy) => copy.copyId !== input.requestCopyId)
-  const sums = sumUpCopies(others)
+  const sums = [...sumUpCopies(others), ...(unread?.sums ?? [])]
   const load = measureLoad(sums)
   const held = { sums, load }
-  const candidates = findCandidates(others)
+  const candidates = findCandidates(others, unread?.usedSinceMs)
   const asked = { ...input, parties: input.parties ?? findPartiesOf(input) }
-  const evictable = sumCopies(takeByShare(asked, held, { candidates, take: () => true }))
+  const evictable = policy.shares
+    ? sumCopies(takeByShare(asked, held, { candidates, take: () => true }))
+    : sumEvictable(sums)
   const victims: Victim[] = []
   let present = { load, disk: input.disk }
-  let shortfalls = findShortfalls({ policy: input.policy, ...present, request: input.request })
+  let shortfalls = findShortfalls({ policy, ...present, request })
+  const isShort = shortfalls.length > 0
   const take = (copy: Copy): boolean => {
     const after = removeCopy(present.load, present.disk, copy)
-    const remaining = findShortfalls({ policy: input.policy, ...after, request: input.request })
+    const remaining = findShortfalls({ policy, ...after, request })
     if (sumMissing(remaining, shortfalls) >= shortfalls.length) return false
     present = after
     shortfalls = remaining
     return true
   }
-  if (shortfalls.length > 0) {
+  if (isShort) {
     for (const victim of takeByShare(asked, held, { candidates, take })) {
       victims.push(victim)
       if (shortfalls.length === 0) break
@@ -76,6 +95,8 @@ export function planEviction(input: EvictionInput): EvictionPlan {
     shortfalls,
     evictableBytes: evictable.bytes,
     evictableCopies: evictable.copies,
+    // With shares, which copies go first depends on everything that each share holds.
+    isProvisional: unread !== undefined && isShort && (shortfalls.length > 0 || policy.shares !== undefined),
   }
 }
 
@@ -92,6 +113,14 @@ function sumCopies(victims: Iterable<Victim>): { readonly bytes: number; readonl
     copies += 1
   }
   return { bytes, copies }
+}
+
+function sumEvictable(sums: readonly CopySum[]): ReturnType<typeof sumCopies> {
+  const idle = sums.filter(mayGo)
+  return {
+    bytes: idle.reduce((total, { chargedBytes }) => total + chargedBytes, 0),
+    copies: idle.reduce((total, { copies }) => total + copies, 0),
+  }
 }
 
 /** The load of the copies, according to the record. Reserved copies, not yet listed, take nothing. */
@@ -140,7 +169,7 @@ export function planToDelete(copies: readonly CopyUse[], reason: string): Evicti
  * The plan that frees this many bytes: uses the policy's own order, as if the disk had no free space and no limit. Of
  * an abandoned staging, only the written bytes count: the rest is on no disk, and needs no space.
  */
-export function planToFree(copies: readonly CopyUse[], bytes: number): EvictionPlan {
+export function planToFree(copies: readonly CopyUse[], bytes: number, unread?: UnreadCopies): EvictionPlan {
   const { POSITIVE_INFINITY } = Number
   return planEviction({
     policy: {},
@@ -150,12 +179,39 @@ export function planToFree(copies: readonly CopyUse[], bytes: number): EvictionP
       chargedBytes:
         copy.state === 'staging' ? Math.min(copy.writtenBytes, copy.chargedBytes) : copy.chargedBytes,
     })),
+    unread: unread && { ...unread, sums: unread.sums.filter(mayGo) },
     request: { datasets: 0, bytes, inodes: 0 },
   })
 }
 
-/** Every copy that may be deleted, in the order of deletion. */
-export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
+/** The last rank in the order of deletion: within it, the least recently used copy goes first. */
+const LONGEST_IDLE = 2
+const REASONS = ['abandoned staging', 'replaced by a newer version', 'least recently used'] as const
+
+/** Whether a candidate comes after all that go for another reason. */
+export function isLongestIdle({ reason }: Victim): boolean {
+  return reason === REASONS[LONGEST_IDLE]
+}
+
+/** Orders copies that go for one reason: negative, `a` goes before `b`. Queries of the record have the same order. */
+export function compareIdle(a: Copy, b: Copy): number {
+  return (
+    a.lastUsedAtMs - b.lastUsedAtMs ||
+    compareText(a.dataset, b.dataset) ||
+    compareText(a.version ?? '', b.version ?? '') ||
+    a.createdAtMs - b.createdAtMs ||
+    compareText(a.copyId, b.copyId)
+  )
+}
+
+/**
+ * Every copy that may be deleted, in the order of deletion. The least recently used ones are only those last used before
+ * `beforeMs` (Unix epoch, ms).
+ */
+export function findCandidates(
+  copies: readonly CopyUse[],
+  beforeMs = Number.POSITIVE_INFINITY,
+): readonly Victim[] {
   const newest = new Map<string, CopyUse>()
   for (const copy of copies) {
     if (copy.state !== 'ready') continue
@@ -165,20 +221,14 @@ export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
     if (copy.state === 'staging') return 0
     const last = newest.get(copy.dataset)
     const isOlder = (copy.readyAtMs ?? 0) < (last?.readyAtMs ?? 0)
-    return isOlder && copy.version !== last?.version ? 1 : 2 // a stripe and a whole copy do not replace each other
+    return isOlder && copy.version !== last?.version ? 1 : LONGEST_IDLE // a stripe and a whole copy do not replace each other
   }
-  const reasons = ['abandoned staging', 'replaced by a newer version', 'least recently used'] as const
   return copies
     .filter(isEvictable)
     .map((copy) => ({ copy, rank: rank(copy) }))
-    .sort(
-      (a, b) =>
-        a.rank - b.rank ||
-        a.copy.lastUsedAtMs - b.copy.lastUsedAtMs ||
-        compareText(a.copy.dataset, b.copy.dataset) ||
-        compareText(a.copy.version ?? '', b.copy.version ?? ''),
-    )
-    .map(({ copy, rank }) => ({ copy, reason: reasons[rank]! }))
+    .filter(({ copy, rank }) => rank < LONGEST_IDLE || copy.lastUsedAtMs < beforeMs)
+    .sort((a, b) => a.rank - b.rank || compareIdle(a.copy, b.copy))
+    .map(({ copy, rank }) => ({ copy, reason: REASONS[rank]! }))
 }
 
 /** Sums each remaining shortfall relative to its original; equals the count if nothing came nearer. */

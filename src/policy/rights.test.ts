@@ -48,6 +48,12 @@ for (const { deed, may } of [
   { deed: { kind: 'undo', of: 'evict', isOwn: true }, may: ADMINS },
   { deed: { kind: 'undo', of: 'cleanup', isOwn: true }, may: ADMINS },
   { deed: { kind: 'declare' }, may: ADMINS },
+  { deed: { kind: 'upkeep', of: 'clean up the cache' }, may: ADMINS },
+  { deed: { kind: 'upkeep', of: 'repair copies' }, may: ADMINS },
+  { deed: { kind: 'upkeep', of: 'adopt folders' }, may: ADMINS },
+  { deed: { kind: 'prepare-elsewhere', isDeclared: true, isPaced: false }, may: ALL },
+  { deed: { kind: 'prepare-elsewhere', isDeclared: true, isPaced: true }, may: ADMINS },
+  { deed: { kind: 'prepare-elsewhere', isDeclared: false, isPaced: false }, may: ADMINS },
 ] as const)
   test(`${JSON.stringify(deed)} may be done by ${may === ALL ? 'everybody' : 'admins alone'}`, () => {
     const allowed = ALL.filter((each) => judgeDeed(each, deed, RULES).may)
@@ -60,6 +66,11 @@ test('a key of the gateway makes nobody an admin, whatever its name', () => {
     assert.equal(judgeDeed(byKey, { kind: 'lock' }, RULES).may, false)
     assert.equal(judgeDeed(byKey, prepare('s3://private/', true), RULES).may, true)
   }
+})
+
+test('nobody in a container has other nodes stage for them', () => {
+  const deed: Deed = { kind: 'prepare-elsewhere', isDeclared: true, isPaced: false }
+  for (const each of ALL) assert.equal(judgeDeed({ ...each, shownBy: 'container' }, deed, RULES).may, false)
 })
 
 test('a name that begins like an admin is nobody', () => {

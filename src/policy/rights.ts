@@ -40,6 +40,9 @@ export type Deed =
       readonly isOwn: boolean
     }
   | { readonly kind: 'declare' }
+  | { readonly kind: 'upkeep'; readonly of: 'clean up the cache' | 'repair copies' | 'adopt folders' }
+  /** Have agents of other nodes stage a dataset. `isPaced`: faster or slower than those nodes themselves would. */
+  | { readonly kind: 'prepare-elsewhere'; readonly isDeclared: boolean; readonly isPaced: boolean }
 
 /** The answer to "may they?": `why` is who may, for a sentence such as "only an admin may lock copies". */
 export type Judgement = { readonly may: true } | { readonly may: false; readonly why: string }
@@ -51,12 +54,14 @@ export type Judgement = { readonly may: true } | { readonly may: false; readonly
  * |---------------------------------------------|--------------------------------------------|
  * | anything                                    | root, the service's own user, `agent.admins` |
  * | look at datasets, copies, leases, history   | everybody; with `readers:`, those alone    |
- * | read a dataset, prepare a declared one      | everybody; with `readers:`, those alone    |
+ * | read or verify a dataset, prepare a declared one | everybody; with `readers:`, those alone |
+ * | prepare a declared dataset on other nodes   | the same, but nobody in a container        |
  * | prepare a public `hf://` or `https://` URL  | everybody, without credentials             |
  * | prepare any other URL (`file://`, `s3://`)  | admins                                     |
  * | the same with credentials handed over       | everybody, at AWS, the hub, and endpoints of dsc.yaml |
  * | release, renew, hand over a lease           | the user whom it was taken for             |
  * | lock, unlock, evict, declare datasets       | admins                                     |
+ * | clean up, repair, adopt                     | admins                                     |
  * | take back a release                         | the user who released                      |
  * | take back an eviction, cleanup or unlock    | admins                                     |
  *
@@ -93,6 +98,13 @@ export function judgeDeed(asker: Asker, deed: Deed, rules: RightRules): Judgemen
       return deed.isOwn ? { may: true } : no('another user released this lease')
     case 'declare':
       return no('only an admin may name datasets')
+    case 'upkeep':
+      return no(`only an admin may ${deed.of}`)
+    case 'prepare-elsewhere':
+      if (asker.shownBy !== 'socket') return no('other nodes stage for processes outside of containers alone')
+      if (!deed.isDeclared)
+        return no('an admin may stage this source on other nodes; anybody may stage declared datasets there')
+      return deed.isPaced ? no('only an admin may override the bandwidth of other nodes') : { may: true }
   }
 }
 

@@ -204,7 +204,7 @@ test('shares are of what copies may take beside files of others and what nobody 
     [second?.guaranteedBytes, second?.usedBytes, second?.borrowedBytes, second?.guaranteedDatasets],
     [180, 200, 20, null],
   )
-  assert.deepEqual([rest?.party, rest?.usedBytes, rest?.borrowedBytes], [null, 100, 100])
+  assert.deepEqual([rest?.party, rest?.percent, rest?.usedBytes, rest?.borrowedBytes], [null, 0, 100, 100])
 })
 
 for (const { percent, maxDatasets, guaranteed } of [

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { lstat, open } from 'node:fs/promises'
+import { unlessRejected } from '../failure/unless-code.js'
 import { algorithmOf, formatDigest } from './digest.js'
 import { digestRange } from './digest-range.js'
 import { planParts } from './plan-parts.js'
@@ -28,10 +29,7 @@ export async function checkObject(
   object: ExpectedObject,
   signal: AbortSignal,
 ): Promise<ObjectDamage | undefined> {
-  const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-    throw error
-  })
+  const stats = await unlessRejected(['ENOENT', 'ENOTDIR'], lstat(path))
   const expectedSize = `${object.sizeBytes} bytes`
   if (!stats) return { problem: 'missing', expected: expectedSize, found: 'nothing' }
   if (!stats.isFile()) return { problem: 'not-a-file', expected: 'a file', found: 'something else' }
@@ -39,18 +37,15 @@ export async function checkObject(
     return { problem: 'size', expected: expectedSize, found: `${stats.size} bytes` }
   const parts = planParts(object.sizeBytes, object.partBytes ?? Math.max(1, object.sizeBytes))
   const wrong: { readonly number: number; readonly expected: string; readonly found: string }[] = []
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
-  try {
-    for (const part of parts) {
-      const expected = object.digests.get(part.number)
-      if (expected === undefined) continue
-      const algorithm = algorithmOf(expected)
-      const found = formatDigest(algorithm, await digestRange(file, part, { algorithm, signal }))
-      if (found !== expected) wrong.push({ number: part.number, expected, found })
-    }
-  } finally {
-    await file.close()
+  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  for (const part of parts) {
+    const expected = object.digests.get(part.number)
+    if (expected === undefined) continue
+    const algorithm = algorithmOf(expected)
+    const found = formatDigest(algorithm, await digestRange(file, part, { algorithm, signal }))
+    if (found !== expected) wrong.push({ number: part.number, expected, found })
   }
+
   const first = wrong[0]
   if (!first) return undefined
   const { expected, found } = first

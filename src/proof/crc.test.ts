@@ -26,6 +26,10 @@ test('bytes in such room are left as they were', () => {
   assert.ok(room.equals(before))
 })
 
+test('room begins at a page', () => {
+  assert.equal(room.byteOffset % 4096, 0)
+})
+
 test('two rooms in turn, bytes outside of any, and another checksum of bytes in one', () => {
   const other = allocateForCrc64(5000)
   randomFillSync(other)

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import type { VerifiedBy } from '../model/manifest.js'
+import type { ManifestObject, VerifiedBy } from '../model/manifest.js'
 import { formatDigest } from './digest.js'
 import { digestRange } from './digest-range.js'
 import type { ObjectFacts } from './object-facts.js'
@@ -9,12 +9,7 @@ import { proveParts } from './prove-parts.js'
 
 /** Verifies a file that was fetched in one piece but uploaded in several, by reading it upload part by upload part. */
 export async function proveByUploadParts(
-  object: {
-    readonly key: string
-    readonly path: string
-    readonly sizeBytes: number
-    readonly etag: string | null
-  },
+  object: Pick<ManifestObject, 'key' | 'path' | 'sizeBytes' | 'etag'>,
   facts: ObjectFacts,
   signal: AbortSignal,
 ): Promise<VerifiedBy> {
@@ -22,14 +17,10 @@ export async function proveByUploadParts(
   const parts = planParts(object.sizeBytes, partBytesOf(object, facts))
   const finished: { readonly digest: string; readonly proof: null }[] = []
   if (proof.kind === 'digest-of-digests' || proof.kind === 'combine') {
-    const file = await open(object.path, 'r')
-    try {
-      for (const part of parts) {
-        const digest = await digestRange(file, part, { algorithm: proof.algorithm, signal })
-        finished.push({ digest: formatDigest(proof.algorithm, digest), proof: null })
-      }
-    } finally {
-      await file.close()
+    await using file = await open(object.path, 'r')
+    for (const part of parts) {
+      const digest = await digestRange(file, part, { algorithm: proof.algorithm, signal })
+      finished.push({ digest: formatDigest(proof.algorithm, digest), proof: null })
     }
   }
   return proveParts({ key: object.key, path: object.path, proof, parts, finished, signal })

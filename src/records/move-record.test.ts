@@ -4,10 +4,22 @@ import { test } from 'node:test'
 import { exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../testing/example-copies.js'
 import { startPostgresServer } from '../testing/postgres-server.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { moveRecord } from './move-record.js'
+import { writeEvent } from './change/write-event.js'
+import type { SqlDatabase } from './database/sql-database.js'
+import { moveRecord, PAGE_ROWS } from './move-record.js'
 import { openPostgresDatabase } from './postgres/postgres-database.js'
 import { createSqlRecordStore } from './sql-record-store.js'
 import { openSqliteDatabase } from './sqlite/sqlite-database.js'
+
+const EVENT = {
+  atMs: NOW_MS,
+  kind: 'locked',
+  node: 'node-a',
+  dataset: 'flowers',
+  copyId: null,
+  task: null,
+  detail: {},
+} as const
 
 test('a record moves from SQLite to PostgreSQL and back without losing anything', async (context) => {
   const directory = await temporaryDirectory(context)
@@ -34,6 +46,44 @@ test('a record moves from SQLite to PostgreSQL and back without losing anything'
     events: await record.listEvents({ limit: 10 }),
   })
   assert.deepEqual(await everything(after), await everything(before))
+})
+
+test('a record of several pages moves whole', async (context) => {
+  const directory = await temporaryDirectory(context)
+  const old = await openSqliteDatabase(join(directory, 'old.db'))
+  const last = await openSqliteDatabase(join(directory, 'new.db'))
+  context.after(() => Promise.all([old.close(), last.close()]))
+  const events = Array.from({ length: 2 * PAGE_ROWS }, (_, index) => ({ ...EVENT, reason: `${index}` }))
+  await old.write('quick', 'all', async (transaction) => {
+    for (const event of events) writeEvent(transaction, event)
+  })
+  assert.equal((await moveRecord(old, last)).events, events.length)
+  const moved = await createSqlRecordStore(last).listEvents({ limit: 3 * PAGE_ROWS })
+  assert.deepEqual(
+    moved.toReversed().map(({ reason }) => reason),
+    events.map(({ reason }) => reason),
+  )
+})
+
+test('a failure of the old record is told as its own', async (context) => {
+  const directory = await temporaryDirectory(context)
+  const old = await openSqliteDatabase(join(directory, 'old.db'))
+  const last = await openSqliteDatabase(join(directory, 'new.db'))
+  context.after(() => Promise.all([old.close(), last.close()]))
+  const cause = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' })
+  const failing: SqlDatabase = {
+    ...old,
+    read: (work) =>
+      old.read((transaction) =>
+        work({
+          ...transaction,
+          all: (sql, parameters) =>
+            sql.includes('FROM nodes') ? Promise.reject(cause) : transaction.all(sql, parameters),
+        }),
+      ),
+  }
+  await assert.rejects(moveRecord(failing, last), { code: 'RECORD_UNAVAILABLE', message: /old\.db/ })
+  assert.deepEqual((await moveRecord(old, last)).events, 0)
 })
 
 test('a record is not moved away from under a stager', async (context) => {

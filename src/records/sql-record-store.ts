@@ -1,26 +1,26 @@
 import { isLogged } from '../log/log.js'
+import type { Admission } from '../policy/plan-admission.js'
 import { changeLock } from './change/change-lock.js'
-import { chargeReadyCopy } from './change/charge-copy.js'
 import { endDeadLeases, releaseUseLeases } from './change/end-leases.js'
 import { forgetReady, forgetWholeNode } from './change/forget-copies.js'
 import { grantLease, handOver, leaseDurability, leaseReadyCopy } from './change/grant-lease.js'
 import { insertAdopted, insertReturned } from './change/insert-copy.js'
 import { keepLayout } from './change/keep-layout.js'
-import { beginEvicting } from './change/mark-evicting.js'
+import { beginEvicting, markEvicting } from './change/mark-evicting.js'
 import { changeStripeNodes } from './change/move-stripes.js'
 import type { RecordWrite } from './change/record-write.js'
 import { renameNode, upsertNode } from './change/save-node.js'
 import { writeEvent } from './change/write-event.js'
-import type { ReleaseFilter } from './contract/record-requests.js'
-import type { RecordStore } from './contract/record-store.js'
+import type { ChargeRequest, CopyFilter, ReleaseFilter } from './contract/record-requests.js'
+import type { CopyPlace, Decide, NewestDatasets, RecordStore } from './contract/record-store.js'
 import { logStatements } from './database/log-statements.js'
 import { toCopy, toDataset, toNode } from './database/row-mapping.js'
-import type { Durability, SqlDatabase, WriteScope } from './database/sql-database.js'
-import { selectCopyUses } from './select/select-copy-uses.js'
+import type { Durability, SqlDatabase, SqlReader, SqlRow, WriteScope } from './database/sql-database.js'
+import { decideOnNode } from './select/decide-on-node.js'
+import { foreseeOrder } from './select/foresee-order.js'
+import { copyConditions, selectCopyUses } from './select/select-copy-uses.js'
 import { selectEvents } from './select/select-events.js'
 import { selectLeases } from './select/select-leases.js'
-import { selectNewestDatasets } from './select/select-newest-datasets.js'
-import { selectPlaces } from './select/select-places.js'
 import { sumCopiesInRecord } from './select/sum-copies.js'
 import { admitCopy } from './staging/admit-copy.js'
 import { endStaging, markCopyReady, renewStaging } from './staging/end-staging.js'
@@ -45,9 +45,7 @@ export function createSqlRecordStore(engine: SqlDatabase): RecordStore {
   }
 }
 
-function keepDatasets(
-  database: SqlDatabase,
-): Pick<RecordStore, 'saveDataset' | 'findDataset' | 'listDatasets' | 'removeDataset'> {
+function keepDatasets(database: SqlDatabase) {
   return {
     saveDataset: (dataset, nowMs) =>
       database.write('durable', 'rows', async (transaction) => {
@@ -68,12 +66,10 @@ function keepDatasets(
         if (copies.length === 0) await transaction.run('DELETE FROM datasets WHERE name = ?', [name])
         return copies
       }),
-  }
+  } satisfies Partial<RecordStore>
 }
 
-function keepNodes(
-  database: SqlDatabase,
-): Pick<RecordStore, 'saveNode' | 'claimNode' | 'renameNode' | 'listNodes' | 'forgetNode'> {
+function keepNodes(database: SqlDatabase) {
   const write = at(database)
   return {
     saveNode: (node) => database.write('quick', 'rows', (transaction) => upsertNode(transaction, node)),
@@ -87,32 +83,19 @@ function keepNodes(
     listNodes: async () => (await database.all('SELECT * FROM nodes ORDER BY node')).map(toNode),
     forgetNode: (node, reason, nowMs) =>
       write({ scope: { node }, nowMs }, (change) => forgetWholeNode(change, node, reason)),
-  }
+  } satisfies Partial<RecordStore>
 }
 
-function keepCopies(
-  database: SqlDatabase,
-): Pick<
-  RecordStore,
-  | 'listCopies'
-  | 'sumCopies'
-  | 'listNewestDatasets'
-  | 'listPlaces'
-  | 'beginEviction'
-  | 'finishEviction'
-  | 'chargeCopy'
-  | 'setLock'
-  | 'addAdopted'
-  | 'returnCopy'
-  | 'forgetCopies'
-  | 'moveStripes'
-> {
+function keepCopies(database: SqlDatabase) {
   const write = at(database)
   return {
     listCopies: (filter, nowMs) => selectCopyUses(database, filter, nowMs),
     sumCopies: (filter, nowMs) => sumCopiesInRecord(database, filter, nowMs),
     listPlaces: (node) => selectPlaces(database, node),
     listNewestDatasets: (filter, limit) => selectNewestDatasets(database, filter, limit),
+    foreseeEviction: ({ node, only }, decide, nowMs) =>
+      database.read((snapshot) => decideOnNode(snapshot, { node, only, nowMs }, decide)),
+    foreseeOrder: (request, nowMs) => database.read((snapshot) => foreseeOrder(snapshot, request, nowMs)),
     beginEviction: (request, decide, nowMs) =>
       write({ scope: { node: request.node }, nowMs }, (change) => beginEvicting(change, request, decide)),
     chargeCopy: (request, decide, nowMs) =>
@@ -139,12 +122,10 @@ function keepCopies(
     forgetCopies: (copyIds, reason, nowMs) =>
       write({ scope: 'all', nowMs }, (change) => forgetReady(change, copyIds, reason)),
     moveStripes: (move, nowMs) => write({ scope: 'all', nowMs }, (change) => changeStripeNodes(change, move)),
-  }
+  } satisfies Partial<RecordStore>
 }
 
-function keepStagings(
-  database: SqlDatabase,
-): Pick<RecordStore, 'joinOrReserve' | 'admit' | 'reportProgress' | 'markReady' | 'endStaging'> {
+function keepStagings(database: SqlDatabase) {
   const write = at(database)
   return {
     joinOrReserve: (request, nowMs) =>
@@ -159,15 +140,10 @@ function keepStagings(
       write({ scope: { copyId: published.copyId }, nowMs }, (change) => markCopyReady(change, published)),
     endStaging: (ended, nowMs) =>
       write({ scope: { copyId: ended.copyId }, nowMs }, (change) => endStaging(change, ended)),
-  }
+  } satisfies Partial<RecordStore>
 }
 
-function keepLeases(
-  database: SqlDatabase,
-): Pick<
-  RecordStore,
-  'listLeases' | 'leaseReady' | 'leaseCopy' | 'releaseUses' | 'renewLease' | 'handOverLease' | 'expireLeases'
-> {
+function keepLeases(database: SqlDatabase) {
   const write = at(database)
   return {
     listLeases: (filter) => selectLeases(database, filter),
@@ -193,10 +169,10 @@ function keepLeases(
         handOver(change, leaseId, holder),
       ),
     expireLeases: (dead, nowMs) => write({ scope: 'all', nowMs }, (change) => endDeadLeases(change, dead)),
-  }
+  } satisfies Partial<RecordStore>
 }
 
-function keepHistory(database: SqlDatabase): Pick<RecordStore, 'addEvent' | 'listEvents' | 'pruneEvents'> {
+function keepHistory(database: SqlDatabase) {
   return {
     addEvent: (event) =>
       database.write('quick', 'rows', async (transaction) => writeEvent(transaction, event)),
@@ -211,7 +187,7 @@ function keepHistory(database: SqlDatabase): Pick<RecordStore, 'addEvent' | 'lis
       await database.giveBackRoom?.()
       return pruned
     },
-  }
+  } satisfies Partial<RecordStore>
 }
 
 /** Binds writes to a database: each takes a time, and is durable by default. */
@@ -229,4 +205,53 @@ function at(database: SqlDatabase) {
 function releaseScope(filter: ReleaseFilter): WriteScope {
   if (filter.node !== undefined) return { node: filter.node }
   return filter.leaseId === undefined ? 'all' : { leaseId: filter.leaseId }
+}
+
+/** Places of a node's copies. */
+function selectPlaces(reader: SqlReader, node: string): Promise<readonly CopyPlace[]> {
+  return reader.map(
+    `SELECT dataset, path, CASE WHEN state = 'ready' AND origin <> 'local' AND copy_id NOT IN
+        (SELECT copy_id FROM leases WHERE purpose = 'transfer') THEN 1 ELSE 0 END AS plain
+      FROM copies WHERE node = ?`,
+    [node],
+    toPlace,
+  )
+}
+
+function toPlace({ dataset, path, plain }: SqlRow): CopyPlace {
+  return { dataset: dataset as string, path: path as string, isPlain: plain === 1 }
+}
+
+/** The most recently used datasets of the matching copies; at most `limit`. */
+async function selectNewestDatasets(
+  reader: SqlReader,
+  filter: Pick<CopyFilter, 'dataset' | 'node'>,
+  limit: number,
+): Promise<NewestDatasets> {
+  const { where, parameters } = copyConditions(filter)
+  const rows = await reader.all(
+    `SELECT dataset, max(last_used_at_ms) AS last_used_at_ms, count(*) OVER () AS datasets
+      FROM copies ${where} GROUP BY dataset ORDER BY last_used_at_ms DESC, dataset LIMIT ?`,
+    [...parameters, limit],
+  )
+  return { names: rows.map(({ dataset }) => String(dataset)), total: Number(rows[0]?.datasets ?? 0) }
+}
+
+/** See `RecordStore.chargeCopy`. */
+async function chargeReadyCopy(
+  write: RecordWrite,
+  { copyId, chargedBytes, chargedInodes, task }: ChargeRequest,
+  decide: Decide<Admission>,
+): ReturnType<RecordStore['chargeCopy']> {
+  const { transaction, nowMs } = write
+  const row = await transaction.get(`SELECT node FROM copies WHERE copy_id = ? AND state = 'ready'`, [copyId])
+  if (row === undefined) return { outcome: 'gone' }
+  const admission = await decideOnNode(transaction, { node: String(row.node), nowMs }, decide)
+  if (admission.outcome !== 'admit') return admission
+  markEvicting(write, admission.plan.victims, { task })
+  transaction.post(
+    'UPDATE copies SET charged_bytes = ?, charged_inodes = ?, written_bytes = ? WHERE copy_id = ?',
+    [chargedBytes, chargedInodes, chargedBytes, copyId],
+  )
+  return admission
 }

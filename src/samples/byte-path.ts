@@ -23,3 +23,8 @@ export function toText(path: BytePath): string {
 export function fromText(text: string): BytePath {
   return Buffer.from(text).toString('latin1')
 }
+
+/** Whether the file system takes the path for the same bytes in its form as a string. */
+export function isAscii(path: BytePath): boolean {
+  return !/[\x80-\xff]/.test(path)
+}

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
@@ -6,15 +5,16 @@ import { formatCount } from '../model/format-count.js'
 import type { FormatName } from '../model/sample-formats.js'
 import { isRefused } from '../platform/disk-failure.js'
 import { fromText, toText } from './byte-path.js'
-import { readCardSplit } from './card-splits.js'
 import type { FormatIndexOptions, SharedIndex } from './formats/format.js'
 import { FORMATS, RECOGNITIONS } from './formats/formats.js'
 import { keepTable, readKeptNotes, readKeptTable } from './kept-tables.js'
-import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
+import { findFingerprint, listPlainFiles, listTimes, readRest } from './later-checksums.js'
+import { type LinkRule, type ListedFile, listFolder, type MeasureFiles } from './list-folder.js'
 import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from './plan/sample-files.js'
-import { filesOfSplit, findNamedSplits } from './plan/split-files.js'
+import { filesOfSplit, findNamedSplits, mayNameSplits } from './plan/split-files.js'
 import type { RowGroups } from './rows/row-groups.js'
 import { openSampleTable, type SampleTable } from './sample-table.js'
+import { type KeptListing, sharedStampOf, stampOf } from './table-stamps.js'
 import { matchGlob, matchWanted } from './wanted-files.js'
 
 /** Samples on a local disk: a directory tree of files that are samples or hold them. */
@@ -29,6 +29,8 @@ export interface SampleFolder {
   readonly leftOut: readonly LeftOut[]
   /** Groups in which to read rows that are not unpacked. */
   readonly groups?: RowGroups | undefined
+  /** Keeps the table if every sample was read by now, or all but a few; absent if it is kept already. */
+  keepKnown?(): void
 }
 
 /** Tables that do not depend on the location of the files; `files` identifies their format, paths and sizes. */
@@ -57,13 +59,14 @@ export interface IndexOptions {
   readonly rows?: FormatIndexOptions['rows']
   /** Existing tables of these files that others have made; undefined: none. */
   readonly shared?: SharedTables | undefined
+  /** Looks at the files in threads; absent: this thread does. */
+  readonly measure?: MeasureFiles | undefined
+  /** Whether the first reader of a plain file records its checksum, instead of reading all of them now. */
+  readonly isReadLater?: boolean | undefined
   /** Remakes the table even if a cached one fits. */
   readonly isRefreshed?: boolean
   readonly onProgress?: (filesDone: number, filesTotal: number) => void
 }
-
-/** Version of the method that finds samples: tables made by another one are not used. */
-const METHOD = 'dsc samples 6'
 
 /**
  * Lists the samples under `folder` once: it keeps the table and reuses it while path, size and modification time of
@@ -80,8 +83,8 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
 
 async function index(folder: string, options: IndexOptions): Promise<SampleFolder> {
   const listedRoot = findRoot(folder)
-  const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow')
-  const chosen = chooseFiles(folder, ofSplit(listedRoot, listed, options.split), options)
+  const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow', options.measure)
+  const chosen = chooseFiles(folder, await ofSplit(listedRoot, listed, options.split), options)
   const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
   const { cacheFolder, onDamage = 'raise', dialect, rows, shared, onProgress } = options
   const format = FORMATS[chosen.format]
@@ -105,6 +108,16 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
       keepTable(cachePath!, table)
       return { root, table, format: chosen.format, isCached: true, leftOut: told }
     }
+  }
+  if (options.isReadLater && chosen.format === 'files') {
+    const table = { ...listPlainFiles(files), listedMs: listTimes(files) }
+    const keepKnown = () => {
+      readRest(root, table)
+      const known = findFingerprint(table)
+      if (known && cachePath !== undefined) keepTable(cachePath, known)
+      if (known && sharedStamp) shared.keep(sharedStamp, known)
+    }
+    return { root, table, format: chosen.format, isCached: false, leftOut: told, keepKnown }
   }
   const ownIndex = format.hasOwnIndex && !options.isRefreshed ? shared : undefined
   const found = await format.index({
@@ -162,12 +175,13 @@ function findRoot(folder: string): string {
 }
 
 /** The files of a split: as the card of the dataset says, or as their names do. Throws COPY_NOT_FOUND without any. */
-function ofSplit(
+async function ofSplit(
   folder: string,
   files: readonly ListedFile[],
   split: string | undefined,
-): readonly ListedFile[] {
+): Promise<readonly ListedFile[]> {
   if (split === undefined) return files
+  const { readCardSplit } = await import('./card-splits.js')
   const globs = readCardSplit(folder, split)
   const matchers = globs?.map(matchGlob)
   const found = matchers
@@ -222,23 +236,6 @@ export function chooseFiles<File extends FolderFile>(
   })
 }
 
-/** The files that a table is made of, and `how`: with `skip`, it leaves unreadable records out. */
-type KeptListing = Pick<SampleFiles<ListedFile>, 'format' | 'files'> & { readonly how: string }
-
-/** Digest of everything the table depends on. */
-function stampOf(root: string, { format, files, how }: KeptListing): string {
-  const stamp = createHash('sha256').update(`${METHOD}\n${format} ${how}\n${root}`)
-  for (const { path, size, mtimeMs } of files) stamp.update(`\n${path}\0${size}\0${mtimeMs}`, 'latin1')
-  return stamp.digest('hex')
-}
-
-/** The same on every node: modification times differ between nodes, so they are left out. */
-function sharedStampOf({ format, files, how }: KeptListing): string {
-  const stamp = createHash('sha256').update(`${METHOD}\n${format} ${how}`)
-  for (const { path, size } of files) stamp.update(`\n${path}\0${size}`, 'latin1')
-  return stamp.digest('hex')
-}
-
 /** Shares lists of the same files for a format that keeps its own index. */
 function shareIndex(shared: SharedTables, listed: KeptListing): SharedIndex {
   const stamp = sharedStampOf(listed)
@@ -277,8 +274,10 @@ export function explainLeftOut(leftOut: readonly LeftOut[]): string | undefined 
 
 /** Warns of files whose names tell splits apart, if all are fed as one; undefined if they are not. */
 export function explainSplits({ table }: Pick<SampleFolder, 'table'>): string | undefined {
+  if (table.fileCount > LISTED_FILES || !mayNameSplits(Buffer.from(table.paths).toString('latin1')))
+    return undefined
   const names = Array.from({ length: table.fileCount }, (_, file) => table.fileName(file))
-  const splits = table.fileCount > LISTED_FILES ? [] : findNamedSplits(names)
+  const splits = findNamedSplits(names)
   if (splits.length === 0) return undefined
   return `dsc: the splits ${splits.join(', ')} are fed as one: --split ${splits.includes('train') ? 'train' : splits[0]} feeds one of them`
 }

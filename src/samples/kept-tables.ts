@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { z } from 'zod'
+import { tryJson } from '../model/try-json.js'
 import { makeFolder } from '../platform/shared-folder.js'
 import type { LeftOut } from './plan/sample-files.js'
 
@@ -31,11 +31,8 @@ export function readKeptTable(path: string, owner?: number): Buffer | undefined 
 
 /** The notes made with the table at `path`: each use of the table prints them again. */
 export function readKeptNotes(path: string): readonly LeftOut[] {
-  try {
-    return NOTES.parse(JSON.parse(readKeptTable(notesPathOf(path))?.toString() ?? '[]'))
-  } catch {
-    return [] // damaged: samples do not depend on it
-  }
+  const kept = tryJson(readKeptTable(notesPathOf(path))?.toString() ?? '')
+  return Array.isArray(kept) && kept.every(isNote) ? kept : [] // damaged: samples do not depend on it
 }
 
 /** Keeps the table for next time, all or nothing; if that fails, it is made again next time. */
@@ -48,7 +45,10 @@ export function keepTable(
   keepFile(path, bytes)
 }
 
-const NOTES = z.array(z.object({ path: z.string(), reason: z.string() }))
+const isNote = (kept: unknown): kept is LeftOut => {
+  const { path, reason } = (kept ?? {}) as Readonly<Record<string, unknown>>
+  return typeof path === 'string' && typeof reason === 'string'
+}
 
 const notesPathOf = (path: string) => `${path}.notes`
 

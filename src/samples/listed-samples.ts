@@ -4,11 +4,10 @@ import { fromText } from './byte-path.js'
 import type { FormatIndexOptions } from './formats/format.js'
 import { listShards, type ShardMembers } from './formats/index-shards.js'
 import { chooseFiles } from './index-samples.js'
+import { listPlainFiles, noteChecksums } from './later-checksums.js'
 import type { FolderFile, LeftOut } from './plan/sample-files.js'
-import { allocatePages } from './plan/shared-pages.js'
 import { formatsOf } from './sample-encoding.js'
-import { openSampleTable, requireLength, type SampleTable, tableFiles } from './sample-table.js'
-import { SampleTableBuilder } from './sample-table-builder.js'
+import { openSampleTable, type SampleTable } from './sample-table.js'
 
 /** Number of name ends to digest at a time, as doubles even if the table has uint32, because earlier states did so. */
 const DIGESTED_AT_ONCE = 1 << 16
@@ -44,14 +43,7 @@ export function listSamples(
   const { format, files: chosen, leftOut } = chooseFiles(options.folder, byBytes, options)
   if (format === 'shards') return { kind: 'shards', shards: chosen, leftOut }
   if (format !== 'files') return { kind: 'rows', leftOut }
-  const samples = new SampleTableBuilder()
-  for (const [file, { path, size }] of chosen.entries()) {
-    requireLength(() => path, size)
-    samples.add({ name: path, file, offset: 0, length: size, crc32: 0 })
-  }
-  const paths = chosen.map(({ path }) => path)
-  const table = samples.build(tableFiles({ format: 'file' }, paths), { hasChecksums: false })
-  return { kind: 'files', table: noteChecksums(table), leftOut }
+  return { kind: 'files', table: listPlainFiles(chosen), leftOut }
 }
 
 /** Lists the samples of shards with known members, like `indexSamples` does once they are here. */
@@ -68,10 +60,6 @@ export function listShardSamples(
 export function openListedTable(bytes: Uint8Array): SampleTable {
   const table = openSampleTable(bytes)
   return table.fingerprint === '' ? noteChecksums(table) : table
-}
-
-function noteChecksums(table: SampleTable): SampleTable {
-  return { ...table, known: allocatePages(Uint8Array, table.count) }
 }
 
 /** SHA-256 (hex) of a dataset's version and the names and lengths of its samples: equal digests mean equal samples. */

@@ -1,7 +1,11 @@
 import { type BytePath, toBytes } from './byte-path.js'
 import { digestSamples } from './digest-samples.js'
+import type { SampleEncoding } from './sample-encoding.js'
 import { openSampleTable, type SampleTable, type TableFile } from './sample-table.js'
 import { allocateTable, FINGERPRINT_AT, type TableColumns, type TableShape } from './table-layout.js'
+
+/** Number of texts to write at a time: far fewer calls, and no string that is too long. */
+const TEXTS_AT_ONCE = 4096
 
 /** Parts to make a table from. */
 interface TableParts {
@@ -13,15 +17,19 @@ interface TableParts {
   readonly hasChecksums: boolean
 }
 
-/** Makes a table in its final memory; `fill` puts the samples into its columns. */
+/** Makes a table in its final memory; `fill` puts the samples into its columns, in which the files are already. */
 export function makeTable(
   { shape, files, hasChecksums }: TableParts,
   fill: (columns: TableColumns) => void,
 ): SampleTable {
   const encodings = new Map<string, number>()
+  const numbers = new Map<SampleEncoding, number>() // files share the same object
   const fileEncodings = files.map(({ encoding }) => {
+    const known = numbers.get(encoding)
+    if (known !== undefined) return known
     const text = JSON.stringify(encoding)
     if (!encodings.has(text)) encodings.set(text, encodings.size)
+    numbers.set(encoding, encodings.get(text)!)
     return encodings.get(text)!
   })
   const encodingText = Buffer.from(`[${[...encodings.keys()].join(',')}]`)
@@ -32,19 +40,20 @@ export function makeTable(
     rowNameBytes: files.reduce((sum, { rowName = '' }) => sum + rowName.length, 0),
     encodingBytes: encodingText.length,
   })
-  fill(columns)
   columns.encodings.set(encodingText)
   fillTexts(
     files.map(({ path }) => path),
     columns.paths,
     columns.pathEnds,
   )
-  fillTexts(
-    files.map(({ rowName = '' }) => rowName),
-    columns.rowNames,
-    columns.rowNameEnds,
-  )
+  if (columns.rowNames.length > 0)
+    fillTexts(
+      files.map(({ rowName = '' }) => rowName),
+      columns.rowNames,
+      columns.rowNameEnds,
+    )
   columns.fileEncodings.set(fileEncodings)
+  fill(columns)
   noteFirstSamples(columns)
   if (hasChecksums) bytes.set(digestSamples(columns, files), FINGERPRINT_AT)
   return openSampleTable(bytes)
@@ -84,11 +93,14 @@ function noteFirstSamples({ files, firstSamples }: TableColumns): void {
 }
 
 /** Writes texts one after the other, and the end of each. */
-function fillTexts(texts: readonly BytePath[], bytes: Uint8Array, ends: Float64Array): void {
+function fillTexts(texts: readonly BytePath[], bytes: Uint8Array, ends: Uint32Array | Float64Array): void {
   let end = 0
-  for (const [i, text] of texts.entries()) {
-    bytes.set(toBytes(text), end)
-    end += text.length
-    ends[i] = end
+  for (let at = 0; at < texts.length; at += TEXTS_AT_ONCE) {
+    const some = texts.slice(at, at + TEXTS_AT_ONCE)
+    bytes.set(toBytes(some.join('')), end)
+    for (let i = 0; i < some.length; i++) {
+      end += some[i]!.length
+      ends[at + i] = end
+    }
   }
 }

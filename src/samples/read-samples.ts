@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { openToSend, type SendRule } from '../platform/send-rule.js'
 import { crc32 } from '../wasm/crc32.js'
 import { type BytePath, fromText, toBytes } from './byte-path.js'
@@ -137,12 +137,19 @@ export class SampleReader {
         if (count === 0) return false
         done += count
       }
-      return true
+      return !this.#isChanged(file, fd)
     } catch {
       return false // a missing or unreadable file is a status of its samples, not a failure of the request
     } finally {
       if (fd !== undefined && !this.#isSharded) closeSync(fd)
     }
+  }
+
+  /** Whether a file, just read for the first time, has been written to after it was listed, perhaps during the read. */
+  #isChanged(file: number, fd: number): boolean {
+    const { known, listedMs } = this.#table
+    if (!listedMs || known?.[file] === 1) return false // each file of such a table is one sample
+    return fstatSync(fd).mtimeMs !== listedMs[file]
   }
 
   #openFile(file: number): number {

@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { isDscError } from '../failure/dsc-error.js'
 import { makeTestFolder, sampleBytes } from '../testing/sample-folder.js'
 import type { ShardMembers } from './formats/index-shards.js'
 import { indexSamples } from './index-samples.js'
@@ -94,8 +93,5 @@ for (const { name, damage } of [
     assert.deepEqual(rowsOf(listed.table), rowsOf(found.table))
     assert.deepEqual(listed.leftOut, found.leftOut)
     assert.equal(listed.leftOut.length, 1)
-    assert.throws(
-      () => listShardSamples(files, members, { onDamage: 'raise' }),
-      (error) => isDscError(error, 'COPY_DAMAGED'),
-    )
+    assert.throws(() => listShardSamples(files, members, { onDamage: 'raise' }), { code: 'COPY_DAMAGED' })
   })

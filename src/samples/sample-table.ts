@@ -58,9 +58,16 @@ export interface SampleTable {
   readonly crcs: Uint32Array
   /** 1 for each sample with a known checksum, recorded by its first reader; absent: all are known. Shared memory. */
   readonly known?: Uint8Array | undefined
+  /**
+   * Modification time (ms) of each file when it was listed: one that was written to since then is not read before its
+   * checksum is known. Absent: files do not change. Shared memory.
+   */
+  readonly listedMs?: Float64Array | undefined
   readonly files: Uint32Array
   readonly offsets: Uint32Array | Float64Array
   readonly fileCount: number
+  /** The paths of all files, one after the other. */
+  readonly paths: Uint8Array
   /** All names, one after the other, and the end of each; no ends if no sample has its own name. */
   readonly names: Uint8Array
   readonly nameEnds: Uint32Array | Float64Array
@@ -119,6 +126,7 @@ export function openSampleTable(source: Uint8Array): SampleTable {
     totalBytes,
     largestBytes,
     fileCount: shape.fileCount,
+    paths: columns.paths,
     ...{ files, lengths, crcs, offsets, names, nameEnds },
     nameOf: (sample) => toText(rawNameOf(sample)),
     rawNameOf,

@@ -32,7 +32,7 @@ export interface RefusedAnswer {
 export interface AnswerOptions
   extends Pick<
     FetchRequest,
-    'etag' | 'offset' | 'length' | 'sizeBytes' | 'sink' | 'onFacts' | 'stallTimeoutMs' | 'signal'
+    'etag' | 'offset' | 'length' | 'sizeBytes' | 'sink' | 'findRoom' | 'onFacts' | 'stallTimeoutMs' | 'signal'
   > {
   readonly dialect: AnswerDialect
   readonly what: string
@@ -104,10 +104,7 @@ export class AnswerHandler implements AnswerListener {
         new SourceFailure(
           'SOURCE_CHANGED',
           `${what}: expected ${length} bytes, received more${this.#headers?.['content-length'] === undefined ? ' (without a length: is it stored with a Content-Encoding, and sent decompressed?)' : ''}`,
-          {
-            isTransient: false,
-            hint: 'dsc prepare <dataset> --refresh',
-          },
+          { hint: 'dsc prepare <dataset> --refresh' },
         ),
       )
       return
@@ -139,6 +136,10 @@ export class AnswerHandler implements AnswerListener {
     }
   }
 
+  findRoom(): Buffer | undefined {
+    return this.#isSettled ? undefined : this.#options.findRoom?.()
+  }
+
   onEnd(): void {
     if (this.#isSettled) return
     const { what, length, dialect } = this.#options
@@ -152,10 +153,7 @@ export class AnswerHandler implements AnswerListener {
         new SourceFailure(
           'SOURCE_TRUNCATED',
           `${what}: expected ${length} bytes, received ${this.#receivedBytes}`,
-          {
-            isTransient: true,
-            hint: 'try again: finished parts are kept',
-          },
+          { isTransient: true, hint: 'try again: finished parts are kept' },
         ),
       )
     } else {
@@ -235,7 +233,6 @@ function checkHead(status: number, headers: Headers, options: AnswerOptions): So
   // Some servers ignore If-Match.
   if (etag !== null && foundEtag !== null && foundEtag !== etag && !options.isPart)
     return new SourceFailure('SOURCE_CHANGED', `${what}: expected etag ${etag}, found ${foundEtag}`, {
-      isTransient: false,
       hint: 'the object was replaced while it was read: dsc prepare <dataset> --refresh',
     })
   if (isDecompressed(headers) && length > 0)
@@ -243,7 +240,6 @@ function checkHead(status: number, headers: Headers, options: AnswerOptions): So
       'SOURCE_UNREACHABLE',
       `${what}: it is stored with Content-Encoding: gzip, and the server sends it decompressed: the stored bytes cannot be read`,
       {
-        isTransient: false,
         hint: 'store it without Content-Encoding (gcloud storage objects update --clear-content-encoding), or leave it out by exclude:',
       },
     )
@@ -258,10 +254,7 @@ function checkHead(status: number, headers: Headers, options: AnswerOptions): So
   return new SourceFailure(
     'SOURCE_CHANGED',
     `${what}: expected content-range ${expected}, found ${found ?? `none (status ${status})`}`,
-    {
-      isTransient: false,
-      hint: 'the server must support range requests; if it does: dsc prepare <dataset> --refresh',
-    },
+    { hint: 'the server must support range requests; if it does: dsc prepare <dataset> --refresh' },
   )
 }
 

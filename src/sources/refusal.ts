@@ -6,7 +6,8 @@ export interface Refusal {
   readonly code: FailureCode
   readonly sentence: string
   readonly hint: string
-  readonly isTransient: boolean
+  /** Default: false. */
+  readonly isTransient?: boolean
   readonly isAway?: boolean
 }
 

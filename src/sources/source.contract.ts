@@ -112,7 +112,7 @@ export function testSourceContract(name: string, open: () => Promise<ContractSou
       listed = new Map((await list()).map((object) => [object.key, object]))
       await bench.remove('gone')
       if (bench.keepsVersions) assert.equal((await fetchInto('gone')).toString(), 'x')
-      else await assert.rejects(fetchInto('gone'), (error) => isDscError(error, 'SOURCE_NOT_FOUND'))
+      else await assert.rejects(fetchInto('gone'), { code: 'SOURCE_NOT_FOUND' })
     })
 
     test('passes on what the sink throws', async () => {

@@ -1,20 +1,10 @@
-import type { ObjectChecksum } from '../model/manifest.js'
+import type { ManifestObject, ObjectChecksum } from '../model/manifest.js'
 import type { Urgency } from '../model/urgency.js'
 import type { ObjectFacts } from '../proof/object-facts.js'
 import type { OnRetry } from './retry.js'
 
-/** An object as the source lists it. */
-export interface ListedObject {
-  /** Key relative to the source's prefix; may be hostile. */
-  readonly key: string
-  readonly sizeBytes: number
-  /** Without quotes. */
-  readonly etag: string | null
-  readonly versionId: string | null
-  readonly checksum: ObjectChecksum | null
-  /** Unix epoch, ms. */
-  readonly modifiedAtMs: number
-}
+/** An object as the source lists it; its key may be hostile. */
+export type ListedObject = Omit<ManifestObject, 'path'>
 
 /** The digest of a range, given by a node that has it. */
 export interface GivenDigest {
@@ -56,6 +46,11 @@ export interface FetchRequest {
    * Returns how long to pause before the next chunk, in ms. Its errors end the fetch and are passed on.
    */
   readonly sink: (chunk: Uint8Array) => number
+  /**
+   * Memory into which the next bytes are best read: then `sink` has no need to copy them. Valid until `sink` is called.
+   * Undefined: any.
+   */
+  readonly findRoom?: () => Buffer | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -77,7 +72,10 @@ export interface Fetcher {
 }
 
 /** A request for an object's facts, without its bytes. */
-export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 'length' | 'partOffset'>
+export type InspectRequest = Omit<
+  FetchRequest,
+  'sink' | 'findRoom' | 'onFacts' | 'offset' | 'length' | 'partOffset'
+>
 
 /** How to list a source. */
 export interface ListOptions {

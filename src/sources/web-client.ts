@@ -51,7 +51,6 @@ class Redirect extends SourceFailure {
 
   constructor(what: string, location: string) {
     super('SOURCE_UNREACHABLE', `${what}: the server leads in circles`, {
-      isTransient: false,
       hint: 'check the source’s URL and its endpoint',
     })
     this.location = location
@@ -181,16 +180,12 @@ function leadOn(from: string, redirect: Redirect): string {
   throw new SourceFailure(
     'SOURCE_UNREACHABLE',
     `${origin} leads to ${to ? to.protocol : 'what is no URL'}, which is not followed`,
-    {
-      isTransient: false,
-      hint: 'expected a redirect to https:// (or http:// from http://)',
-    },
+    { hint: 'expected a redirect to https:// (or http:// from http://)' },
   )
 }
 
 function refuseLocal(home: string, host: string): SourceFailure {
   return new SourceFailure('SOURCE_UNREACHABLE', `${home} leads to ${host}, which is this node itself`, {
-    isTransient: false,
     hint: 'use that URL as a source of its own, if you mean this node',
   })
 }

@@ -29,21 +29,18 @@ function interpret(status: number): Refusal {
       code: 'SOURCE_NOT_FOUND',
       sentence: 'there is no such file',
       hint: 'check the URL; if it was listed, dsc prepare <dataset> --refresh',
-      isTransient: false,
     }
   if (status === 401 || status === 403)
     return {
       code: 'SOURCE_DENIED',
       sentence: 'access denied',
       hint: 'https:// sources are read without credentials; a signed URL may have run out',
-      isTransient: false,
     }
   if (status === 412 || status === 416)
     return {
       code: 'SOURCE_CHANGED',
       sentence: 'the file changed while it was read',
       hint: 'dsc prepare <dataset> --refresh',
-      isTransient: false,
     }
   if (status === 429 || status === 503)
     return {

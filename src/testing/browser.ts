@@ -6,6 +6,9 @@ import { needs } from './needs.js'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
+/** A wait for the browser or its page fails after so long, ms: both are slow on a busy machine. */
+const LIMIT_MS = 120_000
+
 /** Why tests with a browser are skipped, or false. `DSC_TEST_CHROMIUM` is the path of another browser. */
 export const needsBrowser: string | false = findBrowser() === undefined && needs('chromium', 'chromium')
 
@@ -17,6 +20,7 @@ function findBrowser(): string | undefined {
 export async function openBrowser(context: Pick<TestContext, 'after'>): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: findBrowser()!,
+    timeout: LIMIT_MS,
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
   })
   context.after(() => browser.close())
@@ -39,6 +43,7 @@ export async function openPage(
     colorScheme: theme,
     reducedMotion: 'reduce',
   })
+  session.setDefaultTimeout(LIMIT_MS)
   const page = await session.newPage()
   const troubles: string[] = []
   page.on('pageerror', (error) => troubles.push(String(error)))

@@ -5,12 +5,16 @@ import { join } from 'node:path'
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * Makes a certificate for 127.0.0.1 and its key, under `folder`. It is self-signed, or, with `isSigned`, signed by an
- * unknown authority. Needs no program: some machines lack openssl.
+ * Makes a certificate for 127.0.0.1, or for `name`, and its key, under `folder`. It is self-signed, or, with
+ * `isSigned`, signed by an unknown authority. Needs no program: some machines lack openssl.
  */
 export function makeCertificate(
   folder: string,
-  { days = 1, isSigned = false }: { readonly days?: number; readonly isSigned?: boolean } = {},
+  {
+    days = 1,
+    isSigned = false,
+    name,
+  }: { readonly days?: number; readonly isSigned?: boolean; readonly name?: string } = {},
 ): { readonly certFile: string; readonly keyFile: string } {
   const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
   const own = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -18,7 +22,7 @@ export function makeCertificate(
   const signingKey = isSigned
     ? generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
     : own.privateKey
-  const body = formatBody({ publicKey: own.publicKey, issuer, days })
+  const body = formatBody({ publicKey: own.publicKey, issuer, days, name })
   const signature = sign('sha256', body, signingKey)
   const certificate = der(SEQUENCE, body, SHA256_WITH_RSA, der(BIT_STRING, Buffer.of(0), signature))
   writeFileSync(certFile, formatPem('CERTIFICATE', certificate))
@@ -31,14 +35,18 @@ function formatBody({
   publicKey,
   issuer,
   days,
+  name,
 }: {
   readonly publicKey: KeyObject
   readonly issuer: string
   readonly days: number
+  readonly name: string | undefined
 }): Buffer {
   const [from, until] = [Date.now(), Date.now() + days * DAY_MS].map(formatTime)
   const isAuthority = der(SEQUENCE, der(BOOLEAN, Buffer.of(255)))
-  const addresses = der(SEQUENCE, der(IP_ADDRESS, Buffer.of(127, 0, 0, 1)))
+  const named =
+    name === undefined ? der(IP_ADDRESS, Buffer.of(127, 0, 0, 1)) : der(DNS_NAME, Buffer.from(name))
+  const names = der(SEQUENCE, named)
   return der(
     SEQUENCE,
     der(FIELD_0, der(INTEGER, Buffer.of(2))), // version 3
@@ -53,7 +61,7 @@ function formatBody({
       der(
         SEQUENCE,
         der(SEQUENCE, identifier('551d13'), der(OCTET_STRING, isAuthority)), // basicConstraints
-        der(SEQUENCE, identifier('551d11'), der(OCTET_STRING, addresses)), // subjectAltName
+        der(SEQUENCE, identifier('551d11'), der(OCTET_STRING, names)), // subjectAltName
       ),
     ),
   )
@@ -61,7 +69,7 @@ function formatBody({
 
 const [BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, IDENTIFIER] = [0x01, 0x02, 0x03, 0x04, 0x06]
 const [UTF8_STRING, UTC_TIME, SEQUENCE, SET] = [0x0c, 0x17, 0x30, 0x31]
-const [IP_ADDRESS, FIELD_0, FIELD_3] = [0x87, 0xa0, 0xa3]
+const [DNS_NAME, IP_ADDRESS, FIELD_0, FIELD_3] = [0x82, 0x87, 0xa0, 0xa3]
 const SHA256_WITH_RSA = der(SEQUENCE, identifier('2a864886f70d01010b'), Buffer.of(0x05, 0))
 
 /** One DER value: its tag, its length in bytes, its parts. */

@@ -49,3 +49,17 @@ export async function assertSameFiles(path: string, objects: ReadonlyMap<string,
     assert.equal(digest(await readFile(join(path, key.slice('data/'.length)))), digest(body), key)
   }
 }
+
+/** A node's entry in the answer of `dsc prepare --nodes --json`. */
+interface PreparedNode {
+  readonly downloaded: { readonly origins: { readonly failed?: Readonly<Record<string, string>> } }
+}
+
+/**
+ * How many times over nodes that staged side by side may have read the dataset, besides once: on a busy machine a node
+ * can be silent for so long that another gives it up, and reads its share of the parts from the store.
+ */
+export function shareOfGivenUp(nodes: readonly PreparedNode[]): number {
+  const givenUp = nodes.flatMap(({ downloaded }) => Object.keys(downloaded.origins.failed ?? {}))
+  return givenUp.length / nodes.length
+}

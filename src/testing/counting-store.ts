@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
+import { listenLocally } from './listen-locally.js'
 
 /** A read-only S3 bucket in memory that counts reads, for tests of how much each node reads from where. */
 export interface CountingStore {
@@ -109,8 +110,7 @@ export async function startCountingStore(
     }
     response.end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
+  const port = await listenLocally(server)
   return {
     endpoint: `http://127.0.0.1:${port}`,
     sentBytes: () => sentBytes,

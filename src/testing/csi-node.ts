@@ -34,6 +34,7 @@ export async function makeCsiNode(context: TestContext, changes: Partial<Cache> 
   const folder = mkdtempSync(join(cache.root, 'notes-'))
   const mounter = makeMemoryMounter()
   const told: string[] = []
+  const late: string[] = []
   const datasets = ['flowers', 'birds'].map((name) => ({
     name,
     source: `s3://bucket/${name}/`,
@@ -47,10 +48,11 @@ export async function makeCsiNode(context: TestContext, changes: Partial<Cache> 
       notes: new VolumeNotes(folder, (sentence) => told.push(sentence)),
       mounter,
       onPrivate: () => {},
+      onLateMount: ({ name }) => late.push(name),
       note: (sentence) => told.push(sentence),
     })
   return {
-    ...{ cache, source, mounter, told, start, folder },
+    ...{ cache, source, mounter, told, late, start, folder },
     notes: () => new VolumeNotes(folder, (sentence) => told.push(sentence)).list(),
     leases: async () =>
       (await cache.record.listLeases({ purpose: 'use' })).map(({ task, expiresAtMs }) => [task, expiresAtMs]),

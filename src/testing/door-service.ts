@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createDoorApi, type FindOwnAccess } from '../agent/door/door-api.js'
 import { DoorClient } from '../agent/door/door-client.js'
+import type { DoorLimits } from '../agent/door/door-limits.js'
 import { openDoorRecord } from '../agent/door/door-record.js'
 import { openDoor } from '../agent/door/door-server.js'
 import { placeOfJobs } from '../agent/door/door-socket.js'
@@ -16,13 +17,15 @@ import { temporaryDirectory } from './temporary-directory.js'
 /** Users at the door: two that may do what everybody may, and the owner of the service. */
 export const ADA = 64_001
 export const EVE = 64_003
+/** An admin who is no root. */
+export const ADMIN = 64_004
 const OWNER = 64_010
 
 /** The credentials with which the service asks agents of other nodes. */
 export const SHOWN = { token: 'a token that all agents share', ca: 'an authority' } as const
 
 /** A service over an example cache. The test says who knocks; the kernel's own word is tested by the end. */
-export async function openService(context: TestContext, changes: Partial<Cache> = {}) {
+export async function openService(context: TestContext, changes: Partial<Cache> = {}, limits?: DoorLimits) {
   const example = await openExampleCache(context, changes)
   const flowers = example.makeDataset('flowers', { 'a.txt': 'rose' })
   Object.assign(example.cache, { declared: [flowers, ...(changes.declared ?? [])] })
@@ -35,7 +38,7 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
     const door = await openDoor({
       path: isForJobs ? placeOfJobs(path) : path,
       cache: example.cache,
-      rules: { ownerUid: OWNER, admins: [] },
+      rules: { ownerUid: OWNER, admins: [`user:uid-${ADMIN}`] },
       undeclared: new UndeclaredBytes(9 * 1024 * 1024),
       guarded: new GuardedDatasets(example.cache),
       access: SHOWN,
@@ -44,6 +47,7 @@ export async function openService(context: TestContext, changes: Partial<Cache> 
       version: '1.2.3',
       metrics: createMetrics(),
       stopping: stopping.signal,
+      limits,
       note: (sentence) => void notes.push(sentence),
       readPeer: (): Peer => ({ uid: asker.uid, gid: asker.uid, groups: [], pid: process.pid }),
     })

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +16,15 @@ export interface Finished {
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
   readonly stderr: string
+}
+
+/** Returns the output of a command; fails with its standard error unless it exits with 0. */
+export async function succeeds<Said extends Pick<Finished, 'code' | 'stderr'>>(
+  work: Promise<Said>,
+): Promise<Said> {
+  const said = await work
+  assert.equal(said.code, 0, said.stderr)
+  return said
 }
 
 /** A running process. */

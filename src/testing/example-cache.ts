@@ -47,6 +47,7 @@ export async function openExampleCache(
     node: 'node-a',
     identity: { cacheId: 'c', machine: { id: 'm', host: 'h', isLasting: true } },
     policy: {},
+    historyMs: 1e9,
     nowMs: Date.now,
     transfer: {},
     openSource: async (dataset) =>

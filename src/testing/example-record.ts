@@ -109,7 +109,7 @@ export async function advanceStagings(
         copyId: staging.copyId,
         stageLeaseId: staging.stageLeaseId,
         writtenBytes: staging.writtenBytes,
-        expiresAtMs: nowMs + 60_000,
+        expiresAtMs: nowMs + 3_600_000,
       },
       nowMs,
     )

@@ -1,8 +1,10 @@
 import { composeStatus, type StatusSnapshot } from '../cache/status/compose-status.js'
+import { findLayouts } from '../cache/status/find-layouts.js'
 import type { CopyUse } from '../model/copy.js'
 import { formatTransferTask, type PlacedLease } from '../model/lease.js'
 import type { CachePolicy } from '../model/policy.js'
 import type { RecordEvent } from '../model/record-event.js'
+import { sumUpCopies } from '../policy/copy-sums.js'
 import { EXAMPLE_PROCESS, exampleCopy, NOW_MS } from './example-copies.js'
 import { exampleReady } from './example-record.js'
 
@@ -84,8 +86,8 @@ export function exampleStatus(
       seenAtMs: NOW_MS - 2_000,
     })),
     copies,
-    chargedCopies: copies,
-    stripedCopies: copies,
+    sums: sumUpCopies(copies),
+    layouts: findLayouts(copies),
     leases,
     transferLeases: [serving],
     events: [

@@ -1,6 +1,6 @@
+import type { NodeSurroundings } from '../cache/api/node-api.js'
 import { createOwnApi } from '../cache/api/node-api.js'
 import type { Cache } from '../cache/cache.js'
-import type { Surroundings } from '../cache/surroundings.js'
 import type { Config } from '../config/config.js'
 
 /** Messages from opening something. */
@@ -16,7 +16,7 @@ export function exampleSurroundings(
   cache: Cache,
   signal: AbortSignal,
   config: Partial<Config> = {},
-): Surroundings & { readonly told: Told } {
+): NodeSurroundings & { readonly told: Told } {
   const told: Told = { notes: [], warnings: [], progress: [] }
   const whole: Config = {
     filePath: undefined,

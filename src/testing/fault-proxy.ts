@@ -1,5 +1,5 @@
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listenLocally } from './listen-locally.js'
 
 /** A fault in a request. Bytes count within the body of the answer. */
 export type Fault =
@@ -123,9 +123,7 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
       request.pipe(passed)
     })()
   })
-  server.keepAliveTimeout = 60_000
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listenLocally(server)
   return {
     endpoint: `http://127.0.0.1:${port}`,
     requests,

@@ -1,5 +1,6 @@
 import http from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { listenLocally } from './listen-locally.js'
 
 /** A typical company proxy: forwards plain requests and opens tunnels, for clients with the password. */
 export interface ForwardProxy {
@@ -40,9 +41,9 @@ export async function startForwardProxy(password?: string): Promise<ForwardProxy
     target.on('error', () => client.destroy())
   })
   server.on('connection', (socket) => sockets.add(socket))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await listenLocally(server)
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     seen,
     close() {
       for (const socket of sockets) socket.destroy()

@@ -64,7 +64,7 @@ export async function openGatewayNode(
   closes.push(async () => record.close())
   const capacityBytes = hasRoom ? 1e12 : 1
   const cache: Cache = {
-    ...{ record, root, node: 'n', policy: {}, transfer: {}, nowMs: () => Date.now() },
+    ...{ record, root, node: 'n', policy: {}, historyMs: 1e9, transfer: {}, nowMs: () => Date.now() },
     identity: { cacheId: 'c', machine: { id: 'm', host: 'h', isLasting: true } },
     openSource: async ({ source }) => origins.find(({ dataset }) => dataset.source === source)!.source,
     measureDisk: async () => ({ capacityBytes, freeBytes: capacityBytes, inodesTotal: 1e9, inodesFree: 1e9 }),

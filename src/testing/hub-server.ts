@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { IDLE_TIMEOUT_MS } from './listen-locally.js'
 
 type Files = ReadonlyMap<string, Buffer>
 
@@ -59,7 +62,8 @@ export async function startHubServer(): Promise<HubServer> {
       response.end(String(error))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, resolve))
+  server.keepAliveTimeout = IDLE_TIMEOUT_MS
+  await once(server.listen(0), 'listening') // at every address: pods of the test cluster ask it, too
   const { port } = server.address() as AddressInfo
   const endpoint = `http://127.0.0.1:${port}`
   const hub: HubServer = {
@@ -172,7 +176,7 @@ export async function startHubServer(): Promise<HubServer> {
       return sendTree(response, { files, folder, url })
     }
     if (operation === 'paths-info') {
-      const paths = new URLSearchParams(await readBody(request)).getAll('paths')
+      const paths = new URLSearchParams(await text(request)).getAll('paths')
       return sendJson(
         response,
         [...files].filter(([path]) => paths.includes(path)).map(([path, body]) => describe(path, body)),
@@ -292,8 +296,4 @@ function refuse(response: ServerResponse, status: number, word: string, message:
     'content-length': '0',
   })
   response.end()
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  return Buffer.concat(await request.toArray()).toString('utf8')
 }

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
+import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -12,6 +13,7 @@ import {
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
+import { IDLE_TIMEOUT_MS } from './listen-locally.js'
 
 /** A real S3 server for tests: s3rver in this process, or the one in DSC_TEST_S3_ENDPOINT. */
 export interface S3Server {
@@ -38,6 +40,7 @@ export interface S3Server {
 }
 
 interface S3rver {
+  readonly httpServer: Server
   run(): Promise<{ port: number }>
   close(): Promise<void>
 }
@@ -142,6 +145,7 @@ async function startS3rver(): Promise<{ endpoint: string; close(): Promise<void>
     allowMismatchedSignatures: true,
   })
   const { port } = await server.run()
+  server.httpServer.keepAliveTimeout = IDLE_TIMEOUT_MS
   return {
     endpoint: `http://127.0.0.1:${port}`,
     async close() {

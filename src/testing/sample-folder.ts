@@ -5,12 +5,20 @@ import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { FeedEngine } from '../feed/engine/feed-engine.js'
 import type { LeasedBatch } from '../feed/stream/leased-batch.js'
+import { type IndexOptions, indexSamples } from '../samples/index-samples.js'
 
 /** A folder for one test, removed at its end. */
 export function makeTestFolder(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'dsc-feed-test-'))
   context.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** Returns the names of the samples under `root`. */
+export async function namesOf(context: TestContext, root: string, options: Partial<IndexOptions> = {}) {
+  const listed = await indexSamples(root, { cacheFolder: makeTestFolder(context), ...options })
+  const names = Array.from({ length: listed.table.count }, (_, sample) => listed.table.nameOf(sample))
+  return { ...listed, names }
 }
 
 /** The bytes of sample `id`, `length` of them: each encodes the id and its own position. */

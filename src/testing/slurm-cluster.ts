@@ -86,7 +86,6 @@ Prolog=${directory}/scripts/prolog.sh
 Epilog=${directory}/scripts/epilog.sh
 PrologFlags=Alloc
 SlurmdTimeout=5
-MinJobAge=2
 KillWait=1
 ReturnToService=2
 NodeName=${host} NodeAddr=127.0.0.1 CPUs=1 RealMemory=100 State=UNKNOWN
@@ -122,7 +121,7 @@ PartitionName=main Nodes=${host} Default=YES MaxTime=INFINITE State=UP
   for (let attempt = 0; ; attempt++) {
     const state = await run('sinfo', '--noheader', '--format=%t').catch(String)
     if (state === 'idle') break
-    if (attempt > 100) {
+    if (attempt > 300) {
       const log = await readFile(join(directory, 'slurmctld.log'), 'utf8').catch(() => '')
       throw new Error(`Slurm did not start: ${state}\n${log.slice(-2000)}`)
     }

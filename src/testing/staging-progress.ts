@@ -9,15 +9,27 @@ export function findStaging(world: World): { copy_id: string; directory: string 
   )[0]
 }
 
+interface Finished {
+  readonly files: readonly string[]
+  readonly parts: number
+  readonly ranges: ReadonlySet<string>
+}
+
+const NOTHING: Finished = { files: [], parts: 0, ranges: new Set() }
+
 /** The finished parts in the staging's manifest: files, parts, and the byte ranges of those parts. */
-export function finishedOf(world: World): { files: string[]; parts: number; ranges: Set<string> } {
+export function finishedOf(world: World): Finished {
   const staging = findStaging(world)
-  if (staging === undefined) return { files: [], parts: 0, ranges: new Set() }
+  return staging === undefined ? NOTHING : finishedIn(staging.directory)
+}
+
+/** The same of a download into `directory`. */
+export function finishedIn(directory: string): Finished {
   let manifest: Database.Database
   try {
-    manifest = new Database(join(staging.directory, 'manifest.db'), { readonly: true })
+    manifest = new Database(join(directory, 'manifest.db'), { readonly: true })
   } catch {
-    return { files: [], parts: 0, ranges: new Set() }
+    return NOTHING
   }
   try {
     const files = manifest.prepare('SELECT key FROM object WHERE state = 1').all() as { key: string }[]

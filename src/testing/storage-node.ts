@@ -7,6 +7,7 @@ import { shuffleSamples } from '../feed/plan/order.js'
 import { nodeSupply, type RemoteOptions } from '../feed/sources/node-supply.js'
 import { StorageServer } from '../feed/storage/storage-server.js'
 import { indexSamples, type SampleFolder } from '../samples/index-samples.js'
+import { listenLocally } from './listen-locally.js'
 import { makeTestFolder, verifiedIds, writeSamples } from './sample-folder.js'
 
 export const COUNT = 300
@@ -60,7 +61,7 @@ export async function readAll(
 }
 
 /** A relay in front of `target`; `change` may alter its answers, which arrive `delayMs` (or what it returns) late. */
-export function relay(
+export async function relay(
   context: TestContext,
   target: StorageServer,
   change: (chunk: Buffer) => Buffer | undefined,
@@ -83,9 +84,5 @@ export function relay(
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return new Promise<{ host: string; port: number }>((resolve) =>
-    server.listen(0, '127.0.0.1', () =>
-      resolve({ host: '127.0.0.1', port: (server.address() as { port: number }).port }),
-    ),
-  )
+  return { host: '127.0.0.1', port: await listenLocally(server) }
 }

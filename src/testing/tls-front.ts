@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { createServer } from 'node:tls'
+import { listenLocally } from './listen-locally.js'
 
 /** Terminates TLS on a free port of loopback and forwards to `target`, `http://host:port`. */
 export async function startTlsFront(
@@ -25,9 +26,8 @@ export async function startTlsFront(
       outside.pipe(inside).pipe(outside)
     },
   )
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listenLocally(server),
     close() {
       for (const socket of sockets) socket.destroy()
       server.close()

@@ -61,7 +61,7 @@ export async function openTerminal(
     async close() {
       await tmux('kill-server')
     },
-    async waitFor(pattern, timeoutMs = 15_000) {
+    async waitFor(pattern, timeoutMs = 60_000) {
       const endMs = Date.now() + timeoutMs
       for (;;) {
         const rows = await terminal.screen()

@@ -1,7 +1,7 @@
+import { stepSgd } from '../memory/params/plan/optimizer.js'
 import type { SgdSettings } from '../memory/params/plan/optimizer-settings.js'
 import { layOutParameters, type ParameterSlot } from '../memory/params/plan/parameter-layout.js'
 import { reduceGradients } from '../memory/params/plan/reduce-gradients.js'
-import { stepSgd } from '../memory/params/plan/step-sgd.js'
 
 /** A model of three parameters for tests of the central node. */
 export const TOY_SLOTS: readonly ParameterSlot[] = [

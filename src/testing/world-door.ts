@@ -45,7 +45,8 @@ export class WorldDoor {
   enter(words: readonly string[], environment: Environment): Environment {
     const { argv } = readVerbWords(words)
     const ofService = { ...environment, DSC_CONFIG: this.configFile }
-    if (!goesThroughDoor(argv)) return ofService
+    // dsc bench is for the owner of a cache, and sends everybody else there.
+    if (!goesThroughDoor(argv) || findVerb(argv) === 'bench') return ofService
     this.#open(keep(ofService, (name) => !OF_CALLER.test(name)))
     return { ...keep(environment, (name) => OF_CALLER.test(name)), DSC_DOOR: this.#socket }
   }

@@ -46,10 +46,17 @@ export interface WorldSettings {
   readonly datasets?: Readonly<Record<string, unknown>>
 }
 
-/** Makes a world. `root` moves its cache, for example to a small file system. */
+/**
+ * Makes a world. `root` moves its cache, for example to a small file system. `retryFor` is how long it keeps trying a
+ * source: default 3s, which ends tests of sources that are away soon; a fault to survive needs more on a busy machine.
+ */
 export async function makeWorld(
   context: Pick<TestContext, 'after'>,
-  settings: WorldSettings & { readonly server?: S3Server; readonly root?: string },
+  settings: WorldSettings & {
+    readonly server?: S3Server
+    readonly root?: string
+    readonly retryFor?: string
+  },
 ): Promise<World> {
   const closes: (() => Promise<unknown>)[] = []
   context.after(async () => {
@@ -69,7 +76,7 @@ export async function makeWorld(
   const door = WorldDoor.open(directory, (environment) => startOwn(['agent'], { environment }))
   const surroundings = {
     ...settings.server?.environment,
-    DSC_RETRY_FOR: '3s',
+    DSC_RETRY_FOR: settings.retryFor ?? '3s',
     XDG_CACHE_HOME: join(directory, 'xdg'),
     XDG_CONFIG_HOME: join(directory, 'xdg'),
   }
@@ -142,7 +149,7 @@ export async function writeTree(directory: string, files: Readonly<Record<string
 export async function waitFor<T>(
   what: string,
   find: () => T | undefined | false | null | Promise<T | undefined | false | null>,
-  limitMs = 30_000,
+  limitMs = 60_000,
 ): Promise<T> {
   const endMs = Date.now() + limitMs
   for (;;) {

@@ -118,6 +118,24 @@ export const store = (address: Code, value: Code, offset = 0): Code => [
   ...unsigned(offset),
 ]
 
+/** Loads 4 bytes from `address` + `offset` into the first lane of a vector, and zeros into the others. */
+export const loadWord = (address: Code, offset: number): Code => [
+  ...simd(0x5c, address),
+  2,
+  ...unsigned(offset),
+]
+
+/** Loads 4 bytes from `address` + `offset` into one lane of `vector`. */
+export const loadLane = (
+  address: Code,
+  vector: Code,
+  { offset, lane }: { readonly offset: number; readonly lane: number },
+): Code => [...simd(0x56, address, vector), 2, ...unsigned(offset), lane]
+
+/** Shifts each 32-bit lane by constant `bits` to the left, or to the right if below 0, filling with zeros. */
+export const shiftLanes = (vector: Code, bits: number): Code =>
+  simd(bits < 0 ? 0xad : 0xab, vector, i32(Math.abs(bits)))
+
 /** A vector with the same 32 bits in all four lanes. */
 export function splatBits(bits: number): Code {
   const lane = [bits & 0xff, (bits >>> 8) & 0xff, (bits >>> 16) & 0xff, (bits >>> 24) & 0xff]

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { cancelOnNode } from './agent-client.js'
 
 /** Calls an agent that answers with these bytes, in pieces; settles as the call does. */
@@ -17,10 +16,7 @@ async function callAgent(context: TestContext, answer: string, pieceBytes = 5): 
     }
     response.end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  context.after(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listenLocally(server, context)
   await cancelOnNode({
     node: 'n1',
     url: `http://127.0.0.1:${port}`,
@@ -39,6 +35,17 @@ test('a failure that names a key with U+2028 arrives whole, the sign escaped for
     callAgent(context, '{"error":{"code":"SOURCE_EMPTY","message":"nothing matches a\u2028*"}}\n'),
     { code: 'SOURCE_EMPTY', message: 'node n1: nothing matches a\\u2028*' },
   ))
+
+test('a failure that names its node is left as it is, and one that names another node gets the name', async (context) => {
+  for (const [said, told] of [
+    ['node n1 is full', 'node n1 is full'],
+    ['node n12 does not answer', 'node n1: node n12 does not answer'],
+    ['node n1.rack does not answer', 'node n1: node n1.rack does not answer'],
+  ])
+    await assert.rejects(callAgent(context, `{"error":{"code":"AGENT_UNREACHABLE","message":"${said}"}}\n`), {
+      message: told,
+    })
+})
 
 for (const [name, answer, words] of [
   ['ends in the middle of a line', '{"cancelled":', /ended its answer in the middle/],

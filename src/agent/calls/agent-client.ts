@@ -4,7 +4,7 @@ import type { Reservation } from '../../cache/prepare/reserve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { FAILURES, type FailureCode } from '../../failure/failure-table.js'
 import { readJsonLines } from '../../frames/lines.js'
-import { askOnce } from '../../http/ask-once.js'
+import { askAgentOnce } from '../../http/ask-agent-once.js'
 import type { PrepareCall, PrepareLine } from './prepare-route.js'
 
 /** Credentials for calls to agents. */
@@ -68,7 +68,7 @@ async function askAgent(
   const { node, url, access, signal } = options
   let answer: IncomingMessage | undefined
   try {
-    answer = await askOnce(`${url}${path}`, {
+    answer = await askAgentOnce(`${url}${path}`, {
       ...access,
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -124,5 +124,11 @@ function parsePrepareLine(raw: unknown): PrepareLine {
 
 function failureOf(node: string, error: Extract<PrepareLine, { error: unknown }>['error']): DscError {
   const code = Object.hasOwn(FAILURES, error.code) ? (error.code as FailureCode) : 'AGENT_UNREACHABLE'
-  return new DscError(code, `node ${node}: ${error.message}`, { hint: error.hint, id: error.id })
+  // The name of another node may begin with this one's.
+  const isNamed = error.message
+    .split(`node ${node}`)
+    .slice(1)
+    .some((rest) => !/^\.?[\w-]/.test(rest))
+  const message = isNamed ? error.message : `node ${node}: ${error.message}`
+  return new DscError(code, message, { hint: error.hint, id: error.id })
 }

@@ -53,7 +53,11 @@ for (const { name, lease, says } of [
   { name: 'an end in words', lease: { ...timed, expiresAtMs: 'never' }, says: /expiresAtMs.*"never"/ },
   { name: 'an endless number', lease: { ...timed, expiresAtMs: 1e300 }, says: /expiresAtMs/ },
   { name: 'no holder', lease: { ...timed, holder: null }, says: /lease\.holder: expected/ },
-  { name: 'a holder of no kind', lease: { ...timed, holder: { kind: 'god' } }, says: /found "god"/ },
+  {
+    name: 'a holder of no kind',
+    lease: { ...timed, holder: { kind: 'god' } },
+    says: /process, slurm, pod or ttl, found .*"god"/,
+  },
   { name: 'a job without a number', lease: { ...timed, holder: { kind: 'slurm' } }, says: /jobId/ },
   { name: 'a job of words', lease: { ...timed, holder: { kind: 'slurm', jobId: '1;2' } }, says: /jobId/ },
   { name: 'pid 0', lease: { ...timed, holder: { ...process, pid: 0 } }, says: /holder\.pid/ },

@@ -1,11 +1,27 @@
 import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
-import type { Dataset } from '../../model/dataset.js'
-import type { LeaseRequest } from '../../model/lease.js'
 import { agentUrls } from '../../model/node.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { type AgentAccess, prepareOnNode, type RemotelyPrepared } from './agent-client.js'
 import type { PrepareCall } from './prepare-route.js'
+
+/** A dataset for agents to stage, and how. */
+export type NodesRequest = Pick<
+  PrepareCall,
+  'dataset' | 'lease' | 'isRefresh' | 'isPrefetch' | 'bandwidthBytesPerSecond'
+>
+
+/** Ends and watches the work of agents. */
+export interface Ways {
+  readonly signal: AbortSignal
+  readonly onProgress: (node: string, progress: PrepareProgress) => void
+}
+
+/** Finds the agents, and what they are asked with. */
+export interface ClusterWays extends Ways {
+  readonly record: RecordStore
+  readonly access: AgentAccess
+}
 
 /** The result of preparing on one node. */
 export type NodeOutcome =
@@ -17,20 +33,13 @@ export type NodeOutcome =
  * the other nodes. Resolves with one outcome per node, in the given order; a failing node does not hold up the others.
  * Rejects with AGENT_UNREACHABLE before anything begins if a named node has no reporting agent.
  */
-export async function prepareOnNodes(options: {
-  readonly record: RecordStore
-  /** Undefined: every node whose agent reports. */
-  readonly nodes: readonly string[] | undefined
-  readonly dataset: Dataset
-  readonly lease: LeaseRequest
-  readonly isRefresh: boolean
-  readonly isPrefetch?: boolean | undefined
-  /** Overrides each node's own limit. */
-  readonly bandwidthBytesPerSecond?: number | undefined
-  readonly access: AgentAccess
-  readonly onProgress: (node: string, progress: PrepareProgress) => void
-  readonly signal: AbortSignal
-}): Promise<readonly NodeOutcome[]> {
+export async function prepareOnNodes(
+  options: NodesRequest &
+    ClusterWays & {
+      /** Undefined: every node whose agent reports. */
+      readonly nodes?: readonly string[] | undefined
+    },
+): Promise<readonly NodeOutcome[]> {
   const urls = await findAgents(options.record, options.nodes)
   const { dataset, lease, isRefresh, isPrefetch = false, bandwidthBytesPerSecond } = options
   const call: PrepareCall = {
@@ -41,24 +50,25 @@ export async function prepareOnNodes(options: {
     sharedWith: [...urls.keys()],
     bandwidthBytesPerSecond,
   }
-  return Promise.all(
-    [...urls].map(async ([node, url]): Promise<NodeOutcome> => {
-      try {
-        const prepared = await prepareOnNode({
-          node,
-          url,
-          access: options.access,
-          signal: options.signal,
-          call,
-          onProgress: (progress) => options.onProgress(node, progress),
-        })
-        return { node, outcome: 'ready', prepared }
-      } catch (error) {
-        if (!(error instanceof DscError)) throw error
-        return { node, outcome: 'failed', error }
-      }
-    }),
-  )
+  return Promise.all([...urls].map(([node, url]) => tryOnNode(options, { node, url }, call)))
+}
+
+/** Asks the agent of `node` to prepare a dataset there; a failure there is an outcome. */
+export async function tryOnNode(
+  { access, signal, onProgress }: Omit<ClusterWays, 'record'>,
+  { node, url }: { readonly node: string; readonly url: string },
+  call: PrepareCall,
+): Promise<NodeOutcome> {
+  try {
+    const prepared = await prepareOnNode({
+      ...{ node, url, access, signal, call },
+      onProgress: (progress) => onProgress(node, progress),
+    })
+    return { node, outcome: 'ready', prepared }
+  } catch (error) {
+    if (!(error instanceof DscError)) throw error
+    return { node, outcome: 'failed', error }
+  }
 }
 
 /** The URLs of the named nodes' agents, in that order; if none is named, of every node whose agent reports. */

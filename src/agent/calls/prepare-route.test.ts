@@ -26,6 +26,6 @@ for (const [field, value] of [
     }
     await assert.rejects(answerPrepare(answering as unknown as Parameters<typeof answerPrepare>[0]), {
       code: 'USAGE',
-      message: new RegExp(`^dataset\\.${field}: expected`),
+      message: new RegExp(`^dataset\\.${field}(\\.0)?: expected`),
     })
   })

@@ -1,26 +1,57 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
 import type { Cache } from '../../cache/cache.js'
+import type { JoinedRequest } from '../../cache/leases/take-ready-copy.js'
 import { type Prepared, type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { cancelReservation, type Reservation, reserveDataset } from '../../cache/prepare/reserve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { readBody } from '../../frames/body.js'
 import { parseByteRate } from '../../model/byte-rate.js'
-import { parseStripe, type Stripe } from '../../model/copy.js'
+import { parseStripe } from '../../model/copy.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
-import type { LeaseRequest } from '../../model/lease.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { isDialect } from '../../model/told-dialect.js'
 import { answerInLines, type ErrorLine } from '../server/answer-in-lines.js'
+import { asUsage, expected, fields, flag, readInput } from './fields.js'
 import { parseLeaseRequest } from './parse-lease-request.js'
 
-const TEXTS = ['name', 'source', 'endpoint', 'region', 'profile', 'format'] as const
-const CLAIMS = ['pathStyle', 'anonymous', 'requesterPays'] as const
-const LISTS = ['include', 'exclude', 'columns', 'readers'] as const
+const text = z.string(expected('a text'))
+const texts = z.array(text, expected('a list of texts'))
+
+/** The definition that a caller of an agent sends: it decides where files go, and is written to the record. */
+const calledDataset = z.looseObject(
+  {
+    name: text,
+    source: text,
+    endpoint: text.optional(),
+    region: text.optional(),
+    profile: text.optional(),
+    format: text.optional(),
+    pathStyle: flag.optional(),
+    anonymous: flag.optional(),
+    requesterPays: flag.optional(),
+    dialect: z.custom(isDialect, expected('delimiter, quote or header of CSV')).optional(),
+    include: texts.default([]),
+    exclude: texts.default([]),
+    columns: texts.optional(),
+    readers: texts.optional(),
+  },
+  expected('an object'),
+)
+const prepareCall = fields({
+  dataset: calledDataset,
+  lease: z.unknown().optional(),
+  isRefresh: flag.default(false),
+  isPrefetch: flag.default(false),
+  sharedWith: texts.default([]),
+  bandwidthBytesPerSecond: z.number(expected('a number')).optional(),
+  stripe: z.unknown().optional(),
+  version: text.optional(),
+  isRelisted: flag.default(false),
+})
 
 /** A request to an agent to prepare a dataset on its node. */
-export interface PrepareCall {
-  readonly dataset: Dataset
-  readonly lease: LeaseRequest
+export interface PrepareCall extends JoinedRequest {
   readonly isRefresh: boolean
   /** As in `planEviction`; absent from agents of earlier versions, which evict as for any job. */
   readonly isPrefetch?: boolean | undefined
@@ -28,9 +59,6 @@ export interface PrepareCall {
   readonly sharedWith: readonly string[]
   /** Overrides this node's own limit. */
   readonly bandwidthBytesPerSecond?: number | undefined
-  /** The stripe for this node; absent: the whole dataset. */
-  readonly stripe?: Stripe | undefined
-  readonly version?: string | undefined
   /** Lists the source again, even if an earlier attempt already listed it. */
   readonly isRelisted?: boolean
 }
@@ -69,7 +97,7 @@ export async function answerReserve(answering: Answering): Promise<void> {
   const { cache, request } = answering
   const call = parseCall(await readJson(request), cache.nowMs())
   await answerInLines(answering, async (options) => ({
-    reserved: await reserveDataset(cache, { ...call, isRelisted: call.isRelisted === true }, options),
+    reserved: await reserveDataset(cache, call, options),
   }))
 }
 
@@ -100,59 +128,20 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 /** Checks every field that decides where files go, who holds them, and for how long. */
-function parseCall(raw: unknown, nowMs: number): PrepareCall {
-  const call = (raw ?? {}) as Partial<PrepareCall>
-  let dataset: Dataset
-  let lease: LeaseRequest
+function parseCall(raw: unknown, nowMs: number) {
   try {
-    dataset = parseCalledDataset(call.dataset)
-    lease = parseLeaseRequest(call.lease, nowMs)
+    const call = readInput(prepareCall, raw)
+    const { name, source } = call.dataset
+    parseDatasetName(name)
+    parseSourceUrl(source)
     if (call.bandwidthBytesPerSecond !== undefined) parseByteRate(call.bandwidthBytesPerSecond)
-    if (call.stripe !== undefined) parseStripe(call.stripe)
+    return {
+      ...call,
+      dataset: call.dataset as unknown as Dataset,
+      lease: parseLeaseRequest(call.lease, nowMs),
+      stripe: call.stripe === undefined ? undefined : parseStripe(call.stripe),
+    } satisfies PrepareCall
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new DscError('USAGE', error.message, { cause: error })
+    throw asUsage(error)
   }
-  const { stripe, version, bandwidthBytesPerSecond } = call
-  return {
-    dataset,
-    lease,
-    isRefresh: call.isRefresh === true,
-    isPrefetch: call.isPrefetch === true,
-    sharedWith: Array.isArray(call.sharedWith) ? call.sharedWith.map(String) : [],
-    bandwidthBytesPerSecond,
-    stripe: stripe && parseStripe(stripe),
-    version: typeof version === 'string' ? version : undefined,
-    isRelisted: call.isRelisted === true,
-  }
-}
-
-/**
- * Reads the dataset definition that a caller of an agent sends: it decides where files go, and is written to the
- * record. Throws a RangeError that names the problem.
- */
-function parseCalledDataset(raw: unknown): Dataset {
-  if (typeof raw !== 'object' || raw === null) throw new RangeError('expected a dataset')
-  const fields = raw as Readonly<Record<string, unknown>>
-  const check = (names: readonly string[], expected: string, isRight: (value: unknown) => boolean) => {
-    for (const name of names)
-      if (fields[name] !== undefined && !isRight(fields[name]))
-        throw new RangeError(`dataset.${name}: expected ${expected}, found ${show(fields[name])}`)
-  }
-  check(TEXTS, 'a text', isText)
-  check(CLAIMS, 'true or false', (value) => typeof value === 'boolean')
-  check(['dialect'], 'delimiter, quote or header of CSV', isDialect)
-  check(LISTS, 'a list of texts', (value) => Array.isArray(value) && value.every(isText))
-  const dataset = { include: [], exclude: [], ...fields } as unknown as Dataset
-  parseDatasetName(String(dataset.name))
-  parseSourceUrl(String(dataset.source))
-  return dataset
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string'
-}
-
-function show(value: unknown): string {
-  return String(JSON.stringify(value)).slice(0, 80)
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { askOnce, NoAnswer } from '../../http/ask-once.js'
+import { askAgentOnce } from '../../http/ask-agent-once.js'
+import { NoAnswer } from '../../http/ask-once.js'
 import { NODE_HEADER } from '../../sources/peer-wire.js'
 import { describeExpiry } from '../server/certificate-expiry.js'
 import type { AgentAccess } from './agent-client.js'
@@ -22,7 +23,7 @@ export async function probeAgent(
   signal: AbortSignal,
 ): Promise<AgentHindrance | undefined> {
   try {
-    const answer = await askOnce(`${url}/v1/datasets/doctor/`, {
+    const answer = await askAgentOnce(`${url}/v1/datasets/doctor/`, {
       ...access,
       connectTimeoutMs: PROBE_MS,
       silenceMs: PROBE_MS,

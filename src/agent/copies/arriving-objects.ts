@@ -143,15 +143,11 @@ export class ArrivingObjects {
  * during the look: the stager cannot publish while it is open.
  */
 function lookAt(copy: Copy, questions: readonly Waiter[]): readonly Arrived[] | undefined {
-  let manifest: Manifest | undefined
   try {
-    const opened = Manifest.findPublished(copy.directory)
-    manifest = opened
-    return opened && questions.map((question) => lookFor(opened, copy, question))
+    using manifest = Manifest.findPublished(copy.directory)
+    return manifest && questions.map((question) => lookFor(manifest, copy, question))
   } catch {
     return questions.map(() => 'early') // being published or removed this moment
-  } finally {
-    manifest?.close()
   }
 }
 

@@ -5,6 +5,7 @@ import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { BoundedMap } from '../../model/bounded-map.js'
 import type { Copy, CopyUse } from '../../model/copy.js'
 import { findOwner, isDatasetName, isSameSource } from '../../model/dataset.js'
+import { FreshAnswers } from '../../platform/fresh-answers.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { findDamagedCopies } from '../../sources/damaged-copies.js'
 import type { PartDigest, WireObject } from '../../sources/peer-wire.js'
@@ -52,10 +53,7 @@ export interface LocalCopies {
 
 /** Looks up objects in the manifests of this node's copies, and keeps those manifests open. */
 export function openLocalCopies(record: RecordStore, node: string): LocalCopies {
-  const believed = new BoundedMap<
-    string,
-    { readonly untilMs: number; readonly copies: Promise<readonly CopyUse[]> }
-  >(MAX_DATASETS)
+  const believed = new FreshAnswers<readonly CopyUse[]>({ freshMs: BELIEVED_MS, most: MAX_DATASETS })
   const known = new BoundedMap<string, { readonly atMs: number; readonly copies: readonly CopyUse[] }>(
     MAX_DATASETS,
   )
@@ -63,16 +61,13 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
   const list = (dataset: string) => {
     // Copies of one user alone are for no other node, nor for its users.
     if (!isDatasetName(dataset) || findOwner(dataset) !== undefined) return Promise.resolve([])
-    const last = believed.get(dataset)
-    if (last && last.untilMs > performance.now()) return last.copies
-    const asked = listSound(record, node, dataset).then((copies) => {
-      known.set(dataset, { atMs: performance.now(), copies })
-      return copies
+    return believed.get(dataset, () => {
+      const asked = listSound(record, node, dataset).then((copies) => {
+        known.set(dataset, { atMs: performance.now(), copies })
+        return copies
+      })
+      return answerInTime(asked, known.get(dataset))
     })
-    const copies = answerInTime(asked, known.get(dataset))
-    believed.set(dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
-    copies.catch(() => believed.delete(dataset))
-    return copies
   }
   const findWhole = async (dataset: string) =>
     (await list(dataset)).find(({ state, stripe }) => state === 'ready' && !stripe)

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { truncateSync, writeFileSync } from 'node:fs'
 import { createServer, get, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Copy } from '../../model/copy.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { sendCopyFile } from './send-copy-file.js'
 
@@ -30,10 +30,9 @@ test('a file that ends early ends its answer and nothing else, however slowly th
       response.destroy()
       resolve(error)
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const request = get({ port: (server.address() as AddressInfo).port, agent: false })
+  })
+  const port = await listenLocally(server, t)
+  const request = get({ port, agent: false })
   const [answer] = (await once(request, 'response')) as [IncomingMessage]
   const read = async () => {
     for await (const _ of answer) await sleep(10)

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer, get, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { formatObjectUrl, NO_WAIT_HEADER, URGENCY_HEADER } from '../../sources/peer-wire.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import type { LocalObject } from './local-copies.js'
 import { room, serveObject } from './serve-object.js'
 
@@ -40,13 +40,8 @@ async function openAgent(
   const server = createServer((request, response) => {
     const query = new URL(request.url!, 'http://agent').searchParams
     serveObject(served, { request, response, parameters: ['flowers'], query }).catch(() => {})
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const { port } = server.address() as AddressInfo
+  const port = await listenLocally(server, t)
   const asked = formatObjectUrl('flowers', 's3://bucket/flowers/', OBJECT)
   return async (headers, onSign = () => {}) => {
     const request = get({ host: '127.0.0.1', port, path: asked, headers, agent: false })

@@ -1,4 +1,5 @@
 import type { Cache } from '../../cache/cache.js'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { factsOfEntry } from '../../manifest/facts-of-entry.js'
 import { parseUrgency, type Urgency } from '../../model/urgency.js'
@@ -70,18 +71,15 @@ async function findWithRoom(
   const urgency = parseUrgency(request.headers[URGENCY_HEADER])
   const wish = { holdMs: isHeld ? HOLD_MS : 0, urgency: urgency ?? 'listed' } as const
   const signs = isHeld ? setInterval(() => response.writeProcessing(), SIGN_MS) : undefined
-  try {
-    const found = await findObject(served, asked, wish)
-    if (typeof found === 'number') return found
-    const { length } = asked.range
-    // A request that nobody needs soon can wait, or go to another node.
-    const patienceMs = isHeld ? heldUntilMs - performance.now() : 0
-    if (urgency !== 'listed' || request.method === 'HEAD') room.force(length)
-    else if (!(await room.enter(length, patienceMs))) return 425
-    return found
-  } finally {
-    clearInterval(signs)
-  }
+  using _ = atEndNow(() => clearInterval(signs))
+  const found = await findObject(served, asked, wish)
+  if (typeof found === 'number') return found
+  const { length } = asked.range
+  // A request that nobody needs soon can wait, or go to another node.
+  const patienceMs = isHeld ? heldUntilMs - performance.now() : 0
+  if (urgency !== 'listed' || request.method === 'HEAD') room.force(length)
+  else if (!(await room.enter(length, patienceMs))) return 425
+  return found
 }
 
 /**

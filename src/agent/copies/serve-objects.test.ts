@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, readlinkSync } from 'node:fs'
-import { rm, truncate, writeFile } from 'node:fs/promises'
+import { rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { createServer, get, type IncomingMessage } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -11,6 +10,8 @@ import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { Copy } from '../../model/copy.js'
 import { formatObjectQuery, formatObjectsUrl, readGathered } from '../../sources/gathered-wire.js'
 import { URGENCY_HEADER } from '../../sources/peer-wire.js'
+import { listenLocally } from '../../testing/listen-locally.js'
+import { countDescriptors } from '../../testing/open-descriptors.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { createMetrics } from '../metrics/metrics.js'
 import type { LocalCopies } from './local-copies.js'
@@ -50,16 +51,12 @@ async function startAgent(t: TestContext, sizes: readonly number[]) {
     serveObjects(served, { request, response, query, parameters: ['flowers'] }).catch(() =>
       response.destroy(),
     )
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
+  const port = await listenLocally(server, t)
   const named = [...sizes, 1].map((sizeBytes, index) =>
     formatObjectQuery({ key: `${index}`, sizeBytes, etag: null, versionId: null }),
   )
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${formatObjectsUrl('flowers', 's3://b/', named)}`
+  const url = `http://127.0.0.1:${port}${formatObjectsUrl('flowers', 's3://b/', named)}`
   return { root, pathOf, metrics, server, url }
 }
 
@@ -112,6 +109,13 @@ test('many files are sent in one answer, and it says which are not there', async
 for (const { what, spoil } of [
   { what: 'was removed', spoil: (path: string) => rm(path) },
   { what: 'is shorter than it was', spoil: (path: string) => truncate(path, 500) },
+  {
+    what: 'became a link out of the cache',
+    spoil: async (path: string) => {
+      await rm(path)
+      await symlink(process.execPath, path)
+    },
+  },
 ])
   test(`a file that ${what} fails alone`, async (t) => {
     const { heard } = await ask(t, SIZES, spoil)
@@ -160,16 +164,6 @@ function watchRoom(t: TestContext) {
   return { most: () => highest }
 }
 
-/** How many files under `root` this process has open. */
-const openFiles = (root: string) =>
-  readdirSync('/proc/self/fd').filter((descriptor) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(root)
-    } catch {
-      return false // closed since the listing
-    }
-  }).length
-
 test('of many who ask at once some are refused and come again, beside one who stops reading, and all have all files', async (t) => {
   const { url, root } = await startAgent(t, MANY)
   const stuck = await begin(url, SPARED)
@@ -191,7 +185,7 @@ test('of many who ask at once some are refused and come again, beside one who st
   assert.equal(await countRoom(), 11)
   assert.deepEqual(await readAll(stuck), expected(MANY))
   while ((await countRoom()) < 12) await setTimeout(5)
-  assert.equal(openFiles(root), 0)
+  assert.equal(countDescriptors(root), 0)
 })
 
 test('clients that stop reading are cut off, and what they had of the node is free again', async (t) => {
@@ -204,7 +198,7 @@ test('clients that stop reading are cut off, and what they had of the node is fr
   assert.deepEqual(await readAll(await begin(url)), expected(MANY), 'what a job waits for comes all the same')
   for (const socket of sockets.slice(0, 12)) socket.setTimeout(50) // as the server does after a minute
   while ((await countRoom()) < 12) await setTimeout(5)
-  assert.equal(openFiles(root), 0)
+  assert.equal(countDescriptors(root), 0)
   for (const answer of stuck) await assert.rejects(readAll(answer), { code: 'ECONNRESET' })
   assert.deepEqual(await readAll(await begin(url, SPARED)), expected(MANY))
 })

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { makeCertificate } from '../../testing/certificate.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { findApiServer } from './api-server.js'
 
@@ -19,14 +18,13 @@ test('a pod asks the API server with the token of the hour, and trusts its autho
     async (request, response) => {
       const { method, url, headers } = request
       asked.push([method, url, headers.authorization, headers['content-type'], await text(request)])
-      if (url === '/denied') response.writeHead(403).end('nodes "gpu-01" is forbidden')
+      if (url === '/watch') response.write('{"type":"ADDED"}\n')
+      else if (url === '/denied') response.writeHead(403).end('nodes "gpu-01" is forbidden')
       else response.end('{"kind":"Node"}')
     },
   )
   context.after(() => server.close())
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listenLocally(server)
   const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) }
   const { signal } = new AbortController()
   assert.equal(findApiServer(environment, signal, account), undefined, 'no service account')
@@ -46,6 +44,11 @@ test('a pod asks the API server with the token of the hour, and trusts its autho
     ['PATCH', '/api/v1/nodes/gpu-01', 'Bearer two', 'application/merge-patch+json', '{"metadata":{}}'],
     ['GET', '/denied', 'Bearer two', undefined, ''],
   ])
+  const ending = new AbortController()
+  const events = api.watch('/watch', ending.signal)[Symbol.asyncIterator]()
+  assert.deepEqual((await events.next()).value, { type: 'ADDED' })
+  ending.abort()
+  await assert.rejects(events.next(), { message: 'aborted' })
   const other = makeCertificate(await temporaryDirectory(context))
   writeFileSync(join(account, 'ca.crt'), readFileSync(other.certFile))
   await assert.rejects(findApiServer(environment, signal, account)!.get('/'), /certificate|self-signed/)

@@ -53,7 +53,16 @@ for (const [namespace, raw, expected] of [
   ['team-b', 'file:///etc/', { status: 'PERMISSION_DENIED' }],
   ['team-b', 'hf://', { code: 'USAGE' }],
   ['team-b', 'flwers', { code: 'DATASET_UNKNOWN', hint: 'dataset: flowers' }],
-  ['team-b', 'secret', { code: 'DATASET_UNKNOWN', hint: "datasets: of the agents' dsc.yaml declares them" }],
+  [
+    'team-b',
+    'secret',
+    { code: 'DATASET_UNKNOWN', hint: "one of flowers (datasets: of the agents' dsc.yaml)" },
+  ],
+  [
+    'team-c',
+    'flowers2',
+    { code: 'DATASET_UNKNOWN', hint: "datasets: of the agents' dsc.yaml declares them" },
+  ],
 ] as const)
   test(`a pod of ${namespace} is refused ${raw}`, () => {
     assert.throws(() => chooseDataset(CATALOG, namespace, raw), expected)

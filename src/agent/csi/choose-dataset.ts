@@ -2,9 +2,13 @@ import { DscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
 import { type Dataset, deriveDatasetName, isSameSource } from '../../model/dataset.js'
 import { findClosest } from '../../model/find-closest.js'
+import { formatNames } from '../../model/format-names.js'
 import { canonicalizeSource } from '../../model/source-url.js'
 import { mayNameSource, mayReadDataset, type NamespaceRules } from '../../policy/namespace-rights.js'
 import { CsiRefusal } from './csi-failure.js'
+
+/** Most datasets that a refusal names. */
+const MAX_NAMED = 8
 
 /** The datasets that pods can ask for. */
 export interface Catalog {
@@ -15,7 +19,7 @@ export interface Catalog {
 
 /**
  * The dataset that a pod of `namespace` names, by its name in dsc.yaml or by a URL. Throws DATASET_UNKNOWN with the
- * nearest name that this namespace may read, USAGE for what is no URL, and a refusal for what it may not read.
+ * nearest names that this namespace may read, USAGE for what is no URL, and a refusal for what it may not read.
  */
 export function chooseDataset(catalog: Catalog, namespace: string, raw: string): Dataset {
   const { declared, rules } = catalog
@@ -35,10 +39,16 @@ export function chooseDataset(catalog: Catalog, namespace: string, raw: string):
     return { name: deriveDatasetName(raw), source: raw, include: [], exclude: [] }
   }
   const usable = declared.map(({ name }) => name).filter((name) => mayReadDataset(rules, namespace, name))
-  const near = findClosest(raw, usable)
-  throw new DscError('DATASET_UNKNOWN', `no dataset is called ${JSON.stringify(raw)}`, {
-    hint: near === undefined ? "datasets: of the agents' dsc.yaml declares them" : `dataset: ${near}`,
-  })
+  const hint = adviseName(findClosest(raw, usable), usable)
+  throw new DscError('DATASET_UNKNOWN', `no dataset is called ${JSON.stringify(raw)}`, { hint })
+}
+
+function adviseName(near: string | undefined, usable: readonly string[]): string {
+  if (near !== undefined) return `dataset: ${near}`
+  const declared = "datasets: of the agents' dsc.yaml"
+  return usable.length > 0
+    ? `one of ${formatNames(usable, MAX_NAMED)} (${declared})`
+    : `${declared} declares them`
 }
 
 /** Refuses a URL that pods of the namespace may not name. */

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findHeld, namesBelow } from '../../cache/held-cache.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { unlessCode } from '../../failure/unless-code.js'
 import { type MountEntry, readMountTable } from '../../platform/mount-table.js'
 
 /** Mounts copies into pods. Needs the rights of root; everything else in this folder does not. */
@@ -56,27 +57,19 @@ export class BindMounter implements Mounter {
 
   async mount(source: string, target: string): Promise<void> {
     this.#requirePodVolume(target)
-    const held = findHeld(this.#root, namesBelow(this.#root, source))
+    using held = findHeld(this.#root, namesBelow(this.#root, source))
     if (held === undefined) throw new DscError('COPY_NOT_FOUND', `${source} is gone`)
-    try {
-      await this.#unmountAll(target) // what a killed agent may have left half done, still writable
-      makeTarget(target)
-      const descriptor = Number(/\d+$/.exec(held.path)?.[0])
-      const from = `/proc/self/fd/${SOURCE_DESCRIPTOR}`
-      await run('mount', ['--no-canonicalize', '-o', OPTIONS, from, target], descriptor)
-    } finally {
-      held.close()
-    }
+    await this.#unmountAll(target) // what a killed agent may have left half done, still writable
+    unlessCode(['EEXIST'], () => mkdirSync(target, { mode: 0o750 }))
+    const descriptor = Number(/\d+$/.exec(held.path)?.[0])
+    const from = `/proc/self/fd/${SOURCE_DESCRIPTOR}`
+    await run('mount', ['--no-canonicalize', '-o', OPTIONS, from, target], descriptor)
   }
 
   async unmount(target: string): Promise<void> {
     this.#requirePodVolume(target)
     await this.#unmountAll(target)
-    try {
-      rmdirSync(target) // never what is in it: that would be the copy, had it not been unmounted
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
+    unlessCode(['ENOENT'], () => rmdirSync(target)) // never what is in it: the copy, had it not been unmounted
   }
 
   async #unmountAll(target: string): Promise<void> {
@@ -120,14 +113,6 @@ function findDriver(path: string): string | undefined {
     if (error instanceof SyntaxError) return 'a damaged note'
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
-  }
-}
-
-function makeTarget(target: string): void {
-  try {
-    mkdirSync(target, { mode: 0o750 })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 

@@ -12,7 +12,7 @@ function makeNode(taints?: readonly object[]) {
   const patches: unknown[] = []
   const told: string[] = []
   const stopping = new AbortController()
-  const state = { copies: [] as CopyUse[], failure: undefined as string | undefined, reads: 0 }
+  const state = { copies: [] as CopyUse[], failure: undefined as string | undefined, reads: 0, looks: 0 }
   const labels = { 'kubernetes.io/hostname': 'gpu-01', 'dsc.io/old': 'ready' }
   const answer = async <T>(what: T) => {
     if (state.failure !== undefined) throw new Error(state.failure)
@@ -30,7 +30,10 @@ function makeNode(taints?: readonly object[]) {
       },
     },
     ...{ driver: 'dsc.io', node: 'gpu-01', shown: new Set(['flowers']), stopping: stopping.signal },
-    listCopies: async () => state.copies,
+    listCopies: async () => {
+      state.looks++
+      return state.copies
+    },
     note: (sentence) => told.push(sentence),
   })
   return { node, patches, told, state, stopping }
@@ -49,6 +52,33 @@ test('labels follow the copies of the node, with one patch for each change and o
     [PATH, 'merge-patch', { metadata: { labels: { 'dsc.io/flowers': null } } }],
   ])
   assert.equal(state.reads, 1)
+})
+
+test('changes of copies within a second share a patch, also while the node is brought up to date', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] })
+  const { node, patches, state } = makeNode()
+  const settled = async () => {
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  }
+  await node.keep()
+  state.copies = [exampleCopy('flowers')]
+  node.keepSoon()
+  node.keepSoon()
+  context.mock.timers.tick(999)
+  await settled()
+  assert.equal(patches.length, 1)
+  context.mock.timers.tick(1)
+  await settled()
+  assert.deepEqual(patches.slice(1), [
+    [PATH, 'merge-patch', { metadata: { labels: { 'dsc.io/flowers': 'ready' } } }],
+  ])
+  assert.equal(state.looks, 2)
+  void node.keep() // has looked before the next change
+  state.copies = []
+  node.keepSoon()
+  context.mock.timers.tick(1000)
+  await settled()
+  assert.equal(patches.length, 3)
 })
 
 test('the taint goes once kubelet knows the driver, and only that taint', async () => {

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import type { CopyUse } from '../../model/copy.js'
-import type { ApiServer } from './api-server.js'
+import type { NodeApiServer } from './api-server.js'
 import { planLabels } from './plan-labels.js'
 
 /** The node is read again after this time, as others change it, too. */
 const READ_AFTER_MS = 600_000
+/** Changes that come within this time share a patch, ms. */
+const SOON_MS = 1000
 
 const nodeObject = z.object({
   metadata: z.object({ labels: z.record(z.string(), z.string()).default({}) }),
@@ -13,7 +15,7 @@ const nodeObject = z.object({
 
 /** The cluster and the copies of this node. */
 interface NodeMeans {
-  readonly api: ApiServer
+  readonly api: NodeApiServer
   readonly driver: string
   /** The name of the node in Kubernetes, which is its name in dsc. */
   readonly node: string
@@ -36,6 +38,7 @@ export class NodeObject {
   #isRegistered = false
   #isLeaving = false
   #keeping: Promise<void> | undefined
+  #soon: NodeJS.Timeout | undefined
   #told: string | undefined
 
   constructor(means: NodeMeans) {
@@ -59,6 +62,16 @@ export class NodeObject {
     this.#isLeaving = true
     await this.#keeping
     await this.keep()
+  }
+
+  /** The copies of this node may have changed: brings the node up to date a second later. */
+  keepSoon(): void {
+    if (this.#soon !== undefined) return
+    this.#soon = setTimeout(() => {
+      this.#soon = undefined
+      const before = this.#keeping ?? Promise.resolve() // it may have looked before the change
+      void before.then(() => this.keep())
+    }, SOON_MS).unref()
   }
 
   /** Brings the node up to date. Never rejects: what fails is told once, and tried again by the next call. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { statfs } from 'node:fs/promises'
 import { test } from 'node:test'
 import { markDamaged } from '../../sources/damaged-copies.js'
 import { LATER, makeCsiNode, POD, REQUEST, TARGET } from '../../testing/csi-node.js'
@@ -41,4 +42,17 @@ test('a volume is unhealthy from the moment its copy is found damaged until it i
   await cache.record.addEvent({ ...found, atMs: cache.nowMs(), kind: 'repaired', node, dataset, copyId })
   assert.deepEqual(await ask('csi-1'), healthy)
   assert.deepEqual([...volumes.listPods()], [POD.uid])
+})
+
+test('the room of a volume is that of the cache: only root may look into the folders of pods', async (context) => {
+  const { cache, source, start } = await makeCsiNode(context)
+  source.release()
+  const volumes = start()
+  await volumes.publish(REQUEST, LATER)
+  const { nodeGetVolumeStats } = nodeService(volumes, cache)
+  const answer = await nodeGetVolumeStats!({ volumeId: 'csi-1', volumePath: TARGET } as never, LATER)
+  const [bytes] = (answer as { readonly usage: readonly { readonly unit: string; readonly total: number }[] })
+    .usage
+  const { blocks, bsize } = await statfs(cache.root)
+  assert.deepEqual([bytes!.unit, bytes!.total], ['BYTES', blocks * bsize])
 })

@@ -16,7 +16,10 @@ interface HealthMessage extends VolumeMessage {
 }
 
 /** CSI's Node service: what kubelet calls for the volumes of pods. No stage or attach: a copy is a folder here. */
-export function nodeService(volumes: Volumes, { node, record }: Pick<Cache, 'node' | 'record'>): Answers {
+export function nodeService(
+  volumes: Volumes,
+  { node, record, root }: Pick<Cache, 'node' | 'record' | 'root'>,
+): Answers {
   return {
     nodeGetInfo: () => ({ nodeId: node }),
     nodeGetCapabilities: () => ({
@@ -35,7 +38,7 @@ export function nodeService(volumes: Volumes, { node, record }: Pick<Cache, 'nod
       requireText(volumeId, 'volume_id')
       const path = requireText(volumePath, 'volume_path')
       requireMounted(volumes, volumeId, path)
-      return { usage: await measureUsage(path) }
+      return { usage: await measureUsage(root) }
     },
     async nodeGetVolumeHealth({ volumeId, volumePublishPath: path }: HealthMessage) {
       requireText(volumeId, 'volume_id')
@@ -59,9 +62,12 @@ function describeDamage(dataset: string): object {
   return { status: 'DATA_LOSS', reason: 'Damaged', message }
 }
 
-/** The file system that the copy is on: a read-only volume has nothing free of its own. */
-async function measureUsage(path: string): Promise<readonly object[]> {
-  const { blocks, bfree, bavail, bsize, files, ffree } = await statfs(path)
+/**
+ * The file system that the copies are on: a read-only volume has nothing free of its own. It is measured at the cache root,
+ * as only root may look into kubelet's folders of pods.
+ */
+async function measureUsage(root: string): Promise<readonly object[]> {
+  const { blocks, bfree, bavail, bsize, files, ffree } = await statfs(root)
   return [
     { unit: 'BYTES', total: blocks * bsize, used: (blocks - bfree) * bsize, available: bavail * bsize },
     { unit: 'INODES', total: files, used: files - ffree, available: ffree },

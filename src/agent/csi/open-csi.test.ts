@@ -6,6 +6,7 @@ import { openCsiClient } from '../../testing/csi-client.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 import { makeMemoryMounter } from '../../testing/memory-mounter.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { waitFor } from '../../testing/world.js'
 import { openCsi } from './open-csi.js'
 
 test('the plugin creates its sockets again after they were removed, and removes both when it stops', async (context) => {
@@ -19,8 +20,7 @@ test('the plugin creates its sockets again after they were removed, and removes 
   for (const socket of [csi.path, registry]) {
     rmSync(socket)
     context.mock.timers.tick(5000)
-    for (let turn = 0; turn < 1000 && !existsSync(socket); turn++) await new Promise(setImmediate)
-    assert.ok(existsSync(socket), socket)
+    await waitFor(socket, () => existsSync(socket))
   }
   const client = openCsiClient(csi.path)
   context.after(() => client.close())

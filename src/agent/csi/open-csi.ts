@@ -4,7 +4,7 @@ import type { Cache } from '../../cache/cache.js'
 import { openOrClose } from '../../failure/closers.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { PlacedLease } from '../../model/lease.js'
-import { findApiServer } from './api-server.js'
+import { type ApiServer, findApiServer } from './api-server.js'
 import type { Catalog } from './choose-dataset.js'
 import { controllerService } from './controller-service.js'
 import { type Answers, startGrpcServer } from './grpc-server.js'
@@ -12,10 +12,13 @@ import { keepServing } from './keep-serving.js'
 import type { Mounter } from './mounter.js'
 import { NodeObject } from './node-object.js'
 import { nodeService } from './node-service.js'
+import { PodEvents } from './pod-events.js'
 import { registerPlugin } from './register-plugin.js'
 import { pluginFolders } from './start-mounter.js'
+import { tellStagings } from './tell-stagings.js'
 import { VolumeNotes } from './volume-notes.js'
 import { Volumes } from './volumes.js'
+import { wakeKubelet } from './wake-kubelet.js'
 
 /** How long an agent that stops waits for the API server, in ms. */
 const LEAVE_MS = 3000
@@ -36,6 +39,8 @@ export interface Csi {
   readonly path: string
   /** Uids of the pods that have volumes here. */
   listPods(): ReadonlySet<string>
+  /** The copies of this node may have changed. */
+  copiesChanged(): void
   /** As in `Volumes`. */
   reconcile(leases: readonly PlacedLease[]): Promise<void>
   stop(): Promise<void>
@@ -54,6 +59,8 @@ export function openCsi(options: {
   const { driver, catalog, mounter } = settings
   const folders = pluginFolders(settings)
   const path = join(folders.plugin, 'csi.sock')
+  const stopping = new AbortController()
+  const api = findApiServer(process.env, stopping.signal)
   return openOrClose(async (closers) => {
     const volumes = new Volumes({
       cache,
@@ -61,6 +68,7 @@ export function openCsi(options: {
       notes: new VolumeNotes(join(folders.plugin, 'volumes'), note),
       mounter,
       onPrivate: options.onPrivate,
+      onLateMount: (pod) => void (api && wakeKubelet(pod, { api, driver, note })),
       note,
     })
     closers.add(() => volumes.stop())
@@ -73,15 +81,16 @@ export function openCsi(options: {
     const start = () => startGrpcServer({ path, protocol: 'csi.proto', services, note })
     closers.add(await keepServing({ path, start, note }))
     const registry = join(folders.registry, 'reg.sock') // kubelet looks into folders, too
-    const stopping = new AbortController()
     closers.add(() => stopping.abort('the agent stops'))
-    const nodeObject = findNodeObject(options, stopping.signal)
+    if (api) closers.add(tellPods(options, api, volumes))
+    const nodeObject = api && makeNodeObject(options, api, stopping.signal)
     closers.add(() => Promise.race([nodeObject?.leave(), sleep(LEAVE_MS, undefined, { ref: false })]))
     const onTaken = () => void nodeObject?.registered()
     closers.add(await registerPlugin({ driver, endpoint: path, path: registry, onTaken, note }))
     return {
       path,
       listPods: () => volumes.listPods(),
+      copiesChanged: () => nodeObject?.keepSoon(),
       async reconcile(leases) {
         await volumes.reconcile(leases)
         void nodeObject?.keep() // the API server may be away; leases must not wait for it
@@ -91,13 +100,27 @@ export function openCsi(options: {
   })
 }
 
-/** The node's object, if this pod may ask the API server. */
-function findNodeObject(
+/** Tells pods how far their datasets are. A cluster that gives agents no right to do so is told of once. */
+function tellPods(
+  { settings: { driver }, note }: Parameters<typeof openCsi>[0],
+  api: ApiServer,
+  volumes: Volumes,
+): () => void {
+  let told: string | undefined
+  const onFailure = (error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (told !== reason) note(`pods are not told how far their datasets are: ${reason}`)
+    told = reason
+  }
+  return tellStagings(() => volumes.listStagings(), new PodEvents({ api, component: driver, onFailure }))
+}
+
+/** The node's object, which names its copies. */
+function makeNodeObject(
   { cache, settings, note }: Parameters<typeof openCsi>[0],
+  api: ApiServer,
   stopping: AbortSignal,
-): NodeObject | undefined {
-  const api = findApiServer(process.env, stopping)
-  if (api === undefined) return undefined
+): NodeObject {
   const { driver, catalog } = settings
   const { record, node } = cache
   const isForAll = ({ name }: Dataset) => !Object.hasOwn(catalog.rules.datasets, name)

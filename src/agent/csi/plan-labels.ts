@@ -6,6 +6,11 @@ export const MAX_LABELS = 32
 const LABEL_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const READY = 'ready'
 
+/** Whether a label can have the name of this dataset. */
+export function isLabelName(dataset: string): boolean {
+  return LABEL_NAME.test(dataset)
+}
+
 /**
  * The changes of a node's labels by which it names the datasets it has: `dsc.io/flowers: ready`, null for a label that
  * goes. A label stays while its copy does; free places go to what was used last. Whole copies count, stripes do not.
@@ -21,7 +26,7 @@ export function planLabels(options: {
   const isOurs = (label: string) => label.startsWith(`${driver}/`) && labels[label] === READY
   const ready = copies
     .filter(({ state, stripe, dataset }) => state === READY && !stripe && shown.has(dataset))
-    .filter(({ dataset }) => LABEL_NAME.test(dataset))
+    .filter(({ dataset }) => isLabelName(dataset))
     .toSorted((a, b) => b.lastUsedAtMs - a.lastUsedAtMs || (a.dataset < b.dataset ? -1 : 1))
     .map(({ dataset }) => `${driver}/${dataset}`)
     .filter((label) => isOurs(label) || !(label in labels)) // what somebody else has set stays

@@ -16,6 +16,11 @@ export function leaseOfPod({ uid, namespace, name }: Pod): LeaseRequest {
   }
 }
 
+/** The namespace of the pod whose volume takes this lease; undefined for any other lease. */
+export function findPodNamespace({ holder, task }: Pick<PlacedLease, 'holder' | 'task'>): string | undefined {
+  return holder.kind === 'pod' ? /^pod:([^/]+)\/./.exec(task)?.[1] : undefined
+}
+
 /** Leases the mounted copy of a volume again, or renews its lease. False: the copy is no longer ready. */
 export async function keepLease(cache: LeaseCache, { copyId, pod }: VolumeNote): Promise<boolean> {
   if (copyId === undefined) return false

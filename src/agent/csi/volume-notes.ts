@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
+import { tryJson } from '../../model/try-json.js'
 import { HeldFolder } from '../../platform/held-folder.js'
 import type { VolumeRequest } from './volume-request.js'
 
@@ -67,7 +68,7 @@ export class VolumeNotes {
   }
 
   #read(path: string, note: (sentence: string) => void): void {
-    const raw = parseJson(readFileSync(path, 'utf8'))
+    const raw = tryJson(readFileSync(path, 'utf8')) as Partial<VolumeNote> | null | undefined
     if (isNote(raw)) this.#notes.set(raw.target, raw)
     else if (typeof raw?.version === 'number' && raw.version !== 1)
       note(`ignored ${path}: expected a note of version 1, found ${raw.version}`)
@@ -81,13 +82,9 @@ export class VolumeNotes {
     const name = nameFile(note.target)
     const draft = `${name}.new`
     writeFileSync(join(this.#folder, draft), JSON.stringify(note), { mode: 0o600, flush: true })
-    const folder = HeldFolder.find(this.#folder)!
-    try {
-      folder.move(draft, folder, name)
-      if (isNew) folder.sync() // else the name means one of two whole notes, and either will do
-    } finally {
-      folder.close()
-    }
+    using folder = HeldFolder.find(this.#folder)!
+    folder.move(draft, folder, name)
+    if (isNew) folder.sync() // else the name means one of two whole notes, and either will do
   }
 }
 
@@ -104,16 +101,6 @@ function makeFolder(folder: string): void {
       hint: 'start dsc agent --csi as root; it becomes the owner of the cache',
       cause: error,
     })
-  }
-}
-
-/** Undefined for text that is no JSON. */
-function parseJson(text: string): Partial<VolumeNote> | null | undefined {
-  try {
-    return JSON.parse(text) as Partial<VolumeNote> | null
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
   }
 }
 

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { SourceFailure } from '../../failure/source-failure.js'
 import { HELD, LATER, makeCsiNode, POD, REQUEST, TARGET } from '../../testing/csi-node.js'
+import { openHeldSource } from '../../testing/held-source.js'
 
 test('a volume is leased to its pod without an end, mounted, and given back, any number of times', async (context) => {
-  const { start, mounter, leases, notes } = await makeCsiNode(context)
+  const { start, mounter, leases, notes, late } = await makeCsiNode(context)
   const volumes = start()
   for (let time = 0; time < 2; time++) await volumes.publish(REQUEST, LATER)
+  assert.deepEqual(late, [], 'kubelet need not be told')
   assert.deepEqual(await leases(), HELD)
   assert.match(mounter.mounts.get(TARGET)!, /\/copies\/flowers\/.*\/files$/)
   assert.deepEqual([...volumes.listPods()], ['u-1'])
@@ -17,7 +20,7 @@ test('a volume is leased to its pod without an end, mounted, and given back, any
 })
 
 test('a call is held for as long as its deadline allows, then told how far the staging is, which goes on', async (context) => {
-  const { start, source, leases, mounter } = await makeCsiNode(context)
+  const { start, source, leases, mounter, late } = await makeCsiNode(context)
   const letGo = source.hold('a.txt')
   const volumes = start()
   await assert.rejects(volumes.publish(REQUEST, Date.now()), {
@@ -30,6 +33,39 @@ test('a call is held for as long as its deadline allows, then told how far the s
   await Promise.all([one, two])
   assert.equal(source.fetches('a.txt'), 1)
   assert.equal(mounter.mounts.size, 1)
+  assert.deepEqual(new Set(late), new Set([REQUEST.pod.name]), 'kubelet may pause by now')
+})
+
+test('a call is told at once, and once, that the source fails, and the staging goes on', async (context) => {
+  const failing = openHeldSource({ 'a.txt': 'sample' })
+  context.after(() => failing.release())
+  const letGo = failing.holdListing()
+  const { start, mounter } = await makeCsiNode(context, {
+    openSource: async () => ({
+      ...failing,
+      async *list(options) {
+        options.onRetry?.(
+          new SourceFailure('SOURCE_UNREACHABLE', 'no connection to http://s3.example', {
+            isTransient: true,
+          }),
+          3,
+        )
+        yield* failing.list(options)
+      },
+    }),
+  })
+  const volumes = start()
+  const refusal = {
+    status: 'UNAVAILABLE',
+    message: 'flowers: no connection to http://s3.example; dsc tries again',
+  }
+  await assert.rejects(volumes.publish(REQUEST, LATER), refusal)
+  await assert.rejects(volumes.publish(REQUEST, Date.now()), refusal)
+  const held = volumes.publish(REQUEST, LATER)
+  letGo()
+  await held
+  assert.equal(mounter.mounts.size, 1)
+  assert.equal(failing.listings(), 1)
 })
 
 test('a volume that is given back while it is staged leaves nothing behind', async (context) => {
@@ -42,6 +78,22 @@ test('a volume that is given back while it is staged leaves nothing behind', asy
   source.release()
   await Promise.all([published, given])
   assert.deepEqual([await leases(), mounter.mounts.size, notes()], [[], 0, []])
+})
+
+test('a pod whose volume was refused is told of when it is mounted: kubelet may pause', async (context) => {
+  const readable = openHeldSource({ 'a.txt': 'sample' })
+  let isDenied = true
+  const { start, late } = await makeCsiNode(context, {
+    async openSource() {
+      if (isDenied) throw new DscError('SOURCE_DENIED', 'no')
+      return readable
+    },
+  })
+  const volumes = start()
+  await assert.rejects(volumes.publish(REQUEST, LATER), { code: 'SOURCE_DENIED' })
+  isDenied = false
+  await volumes.publish(REQUEST, LATER)
+  assert.deepEqual(late, [POD.name])
 })
 
 test('a failed volume leaves nothing behind, and another dataset under its path is refused', async (context) => {

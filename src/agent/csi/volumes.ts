@@ -6,11 +6,13 @@ import type { PlacedLease } from '../../model/lease.js'
 import type { MountEntry } from '../../platform/mount-table.js'
 import type { Catalog } from './choose-dataset.js'
 import { CsiRefusal } from './csi-failure.js'
+import { KubeletPauses } from './kubelet-pauses.js'
 import { findMount, type Mounter } from './mounter.js'
 import { chooseVolumeSource } from './own-volume.js'
+import type { ToldStaging } from './tell-stagings.js'
 import { endLeases, isLeaseOf, keepLease, leaseOfPod } from './volume-leases.js'
 import type { VolumeNote, VolumeNotes } from './volume-notes.js'
-import type { VolumeRequest } from './volume-request.js'
+import type { Pod, VolumeRequest } from './volume-request.js'
 import { VolumeStaging } from './volume-staging.js'
 
 /** Kubelet gives up a call after two minutes, and waits up to two more before the next. A call that is held, at most this
@@ -31,6 +33,8 @@ export interface VolumeMeans {
   readonly mounter: Mounter
   /** Called before the first copy is staged that one namespace alone may see. */
   readonly onPrivate: () => void
+  /** Called once a volume is mounted that kubelet had to ask for again: it may pause by now. */
+  readonly onLateMount: (pod: Pod) => void
   readonly note: (sentence: string) => void
 }
 
@@ -41,6 +45,7 @@ export interface VolumeMeans {
 export class Volumes {
   readonly #means: VolumeMeans
   readonly #stagings = new Map<string, VolumeStaging>()
+  readonly #pauses = new KubeletPauses()
   readonly #askedAtMs = new Map<string, number>()
   readonly #turns = new Map<string, Promise<unknown>>()
   readonly #endings = new Map<string, Promise<void>>()
@@ -53,9 +58,20 @@ export class Volumes {
 
   /**
    * Gives a pod its dataset at a path. Waits for the copy nearly until `deadlineMs` (Unix epoch), then refuses with
-   * ABORTED and how far it is; the staging goes on, and the next call joins it.
+   * ABORTED and how far it is, or UNAVAILABLE and why its source fails; the staging goes on, and the next call joins it.
    */
   async publish(request: VolumeRequest, deadlineMs: number): Promise<void> {
+    const pauseMs = this.#pauses.asked(request.target, performance.now())
+    try {
+      await this.#publish(request, deadlineMs, pauseMs)
+      this.#pauses.forget(request.target)
+    } catch (error) {
+      this.#pauses.refused(request.target, performance.now())
+      throw error
+    }
+  }
+
+  async #publish(request: VolumeRequest, deadlineMs: number, pauseMs: number): Promise<void> {
     const { cache, catalog, notes } = this.#means
     const { target } = request
     await this.#settle(target)
@@ -81,19 +97,26 @@ export class Volumes {
     const holdMs = Math.min(MAX_HOLD_MS, deadlineMs - Date.now() - ANSWER_MS)
     let prepared: Prepared | undefined
     try {
-      prepared = await staging.waitAtMost(holdMs)
+      prepared = await staging.waitAtMost(holdMs, pauseMs)
     } catch (error) {
       if (this.#stagings.get(target) === staging) await this.#end(note)
       throw error
     }
-    if (prepared === undefined) throw new CsiRefusal('ABORTED', `${staging.progress}; it goes on`)
+    if (prepared === undefined) {
+      const { problem, progress } = staging
+      throw problem === undefined
+        ? new CsiRefusal('ABORTED', `${progress}; it goes on`)
+        : new CsiRefusal('UNAVAILABLE', `${problem}; dsc tries again`)
+    }
     await this.#inTurn(target, () =>
       this.#mount({ ...note, copyId: prepared.copy.copyId }, staging, prepared),
     )
+    if (known || this.#pauses.wasRefused(target)) this.#means.onLateMount(pod)
   }
 
   /** Takes a volume from its pod. One that was never seen is gone already. */
   async unpublish(target: string): Promise<void> {
+    this.#pauses.forget(target)
     const aborted = this.#abort(target)
     await this.#inTurn(target, async () => {
       await this.#means.mounter.unmount(target)
@@ -114,6 +137,11 @@ export class Volumes {
   /** Uids of the pods that have volumes here, or are about to. */
   listPods(): ReadonlySet<string> {
     return new Set(this.#list().map(({ pod }) => pod.uid))
+  }
+
+  /** The datasets that are on their way to pods. */
+  listStagings(): readonly ToldStaging[] {
+    return [...this.#stagings.values()]
   }
 
   /**

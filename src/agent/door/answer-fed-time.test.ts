@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describeFedTime } from '../../model/fed-time.js'
 import { ADA, EVE, openService, prepareAs, silently } from '../../testing/door-service.js'
+import { DoorClient } from './door-client.js'
 import { openDoorRecord } from './door-record.js'
 
 const TIME = { sinceAgoMs: 1000, gpus: 2, gpuMs: 2000, waits: { disk: 300 } }
@@ -38,14 +39,12 @@ test('a user notes nothing for the task of another user, and nothing but the tim
   assert.deepEqual(await cache.record.listEvents({ kinds: ['fed'], limit: 9 }), [])
 })
 
-test('notes count among the changes that one user may make, so that nobody fills the record with them', async (context) => {
-  const { as, client, cache } = await openService(context)
+test('a time that is refused is named with its limit', async (context) => {
+  const { as, path } = await openService(context)
   as(ADA)
-  const record = openDoorRecord(client, 0)
-  const notes = Array.from({ length: 1000 }, () => record.addEvent(eventOf('mine')))
-  const refused = (await Promise.allSettled(notes)).filter(({ status }) => status === 'rejected')
-  const kept = await cache.record.listEvents({ kinds: ['fed'], limit: 1000 })
-  assert.equal(kept.length, 1000 - refused.length)
-  assert.notEqual(refused.length, 0)
-  for (const { reason } of refused as PromiseRejectedResult[]) assert.equal(reason.code, 'TOO_MANY_REQUESTS')
+  const asked = { dataset: 'flowers', task: 'mine', ...TIME, gpuMs: 2001 }
+  await assert.rejects(new DoorClient(path, { onAway: () => {} }).ask('addFedTime', asked), {
+    code: 'USAGE',
+    message: 'gpuMs: expected 0 to 2000, found 2001',
+  })
 })

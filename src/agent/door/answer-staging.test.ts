@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
 import type { ListOptions } from '../../sources/source.js'
 import { ADA, EVE, openService, prepareAs, silently } from '../../testing/door-service.js'
 import { openExampleCache } from '../../testing/example-cache.js'
+import { openHeldSource } from '../../testing/held-source.js'
+import { waitFor } from '../../testing/world.js'
+import { createDoorApi } from './door-api.js'
+import { DoorClient } from './door-client.js'
 
 const SECRET = 'file:///srv/secret/'
 const MODEL = 'hf://org/model'
@@ -44,6 +49,38 @@ test('what an admin stages is ready for everybody, and read again for admins alo
   await assert.rejects(as(ADA).api.prepare({ ...asked, isRefresh: true }, silently), {
     code: 'NOT_PERMITTED',
   })
+})
+
+test('a user who reads during the download waited until the first sample, as their own client says', async (context) => {
+  const source = openHeldSource({ rose: 'red' })
+  const letGo = source.hold('rose')
+  const { path, as, cache, flowers } = await openService(context, { openSource: async () => source })
+  as(ADA)
+  const calls: string[] = []
+  const noted = Promise.withResolvers<void>()
+  const client = new DoorClient(path, { onAway: () => {} })
+  const ask: DoorClient['ask'] = async (operation, input, options) => {
+    const call = (input as { readonly call?: string }).call
+    if (call !== undefined) calls.push(call)
+    const answer = await client.ask(operation, input, options)
+    if (operation === 'noteRead') noted.resolve()
+    return answer as never
+  }
+  const api = createDoorApi({ path, ask } as DoorClient, {})
+  const firstRead = Promise.withResolvers<number>()
+  const reading = { ...silently, firstRead: firstRead.promise }
+  const prepared = api.prepare({ ...prepareAs('job'), dataset: flowers }, reading)
+  await waitFor('the download', () => source.fetches('rose') > 0)
+  as(EVE)
+  await client.ask('noteRead', { call: calls[0], waitedMs: 3 })
+  as(ADA)
+  firstRead.resolve(7)
+  await noted.promise
+  await sleep(50)
+  letGo()
+  await prepared
+  const [event] = await cache.record.listEvents({ kinds: ['leased'], limit: 1 })
+  assert.deepEqual([event!.detail.isHit, event!.detail.waitedMs], [false, 7])
 })
 
 test('only an admin says at which endpoint a source is read', async (context) => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { NodeApi } from '../../cache/api/node-api.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import { type Dataset, findOwner, isUndeclared, nameForOwner } from '../../model/dataset.js'
@@ -22,16 +23,28 @@ interface DoorApiOptions {
 export function createDoorApi(client: DoorClient, options: DoorApiOptions): NodeApi {
   const { bandwidthBytesPerSecond } = options
   return {
-    prepare: (request, { isReadWhileComing, ...ways }) => {
-      const asked = { ...request, isReadWhileComing, bandwidthBytesPerSecond }
+    prepare: (request, { firstRead, ...ways }) => {
+      const isReadWhileComing = firstRead !== undefined
+      const call = firstRead && randomUUID()
+      // An earlier version of the service does not know it, and says that its copy was waited for.
+      void firstRead?.then((waitedMs) => client.ask('noteRead', { call, waitedMs }).catch(() => {}))
+      const asked = { ...request, isReadWhileComing, call, bandwidthBytesPerSecond }
       return askWithOwn(client, 'prepare', { asked, ways, options })
     },
     planPrepare: (asked, { signal }) =>
       askWithOwn(client, 'planPrepare', { asked, ways: { signal }, options }),
     planEviction: (selection, { isOwn }) => client.ask('planEviction', { selection, isOwn }),
     evict: (selection, { by }) => client.ask('evict', { selection, isKept: by !== undefined }),
-    listDeeds: () => client.list('listDeeds', {}),
+    listDeeds: () => client.ask('listDeeds', {}),
     undo: ({ id }) => client.ask('undo', { id }),
+    verify: (request, ways) => client.ask('verify', request, ways),
+    verifyReceipt: (used, ways) => {
+      const named = used.map(({ dataset, version, source, stripe }) => ({ dataset, version, source, stripe }))
+      return client.ask('verifyReceipt', { used: named }, ways)
+    },
+    cleanUp: ({ by: _, ...request }, ways) => client.ask('cleanUp', request, ways),
+    adopt: (request, ways) => client.ask('adopt', request, ways),
+    takeRepository: (request, ways) => client.ask('takeRepository', request, ways),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Peer } from '../../platform/peer-credentials.js'
@@ -5,9 +6,9 @@ import { type Asker, type Deed, judgeDeed, type RightRules } from '../../policy/
 import type { HandedAccess } from '../../sources/own-access.js'
 import type { AgentAccess } from '../calls/agent-client.js'
 import type { LineWork } from '../server/answer-in-lines.js'
+import type { FirstReads } from './first-reads.js'
 import type { GuardedDatasets } from './guarded-datasets.js'
 import type { HandedAccesses } from './handed-access.js'
-import type { Fields } from './read-input.js'
 import type { UndeclaredBytes } from './undeclared-bytes.js'
 
 /** The cache, rules and settings of the service behind the door. */
@@ -17,6 +18,7 @@ export interface DoorService {
   readonly undeclared: UndeclaredBytes
   readonly guarded: GuardedDatasets
   readonly handed: HandedAccesses
+  readonly reads: FirstReads
   /** Called before anything is staged that is for one user alone. */
   readonly onPrivate: () => void
   /** The credentials with which the service asks agents of other nodes. */
@@ -28,19 +30,48 @@ export interface DoorService {
 /** One request at the door, and who asks. */
 export interface DoorCall extends Omit<LineWork, 'write'> {
   readonly service: DoorService
+  /** The cache of the service. */
+  readonly cache: Cache
   readonly asker: Asker
   /** Undefined: the asker is known by a folder alone. */
   readonly peer: Peer | undefined
-  readonly input: Fields
   /** Asks the client for new keys of its user's, in the place of expired ones. */
   readonly askAccess: () => Promise<HandedAccess>
 }
 
-/** The answer of an operation: one object, or a list, of which each item is a line of its own. */
-export type DoorResult = { readonly result: unknown } | { readonly items: readonly unknown[] }
+/** The price of an operation, and the right to it. */
+interface Terms {
+  /** Needed in any case; `answer` asks for rights that depend on the input. */
+  readonly right?: Deed
+  /** The places that it takes while it runs, if that is as long as a download, or as reading all copies. */
+  readonly takes?: 'stagings' | 'upkeep'
+  /** Writes nothing to the record. Every other one counts as a change. */
+  readonly isLook?: true
+  /** Takes leases: its answer has a `leaseId`, or such an answer for each node. */
+  readonly isLease?: true
+}
 
-/** Does one kind of request. Rejects with NOT_PERMITTED, or as the same command does without a door. */
-export type Operation = (call: DoorCall) => Promise<DoorResult>
+/** One kind of request. */
+export interface Operation<Input = unknown> extends Terms {
+  readonly input: z.ZodType<Input>
+  /** Rejects with NOT_PERMITTED, or as the same command does without a door. The door sends null for undefined. */
+  answer(call: DoorCall, input: Input): Promise<unknown>
+}
+
+/** Describes an operation. */
+export function operation<Input>(
+  input: z.ZodType<Input>,
+  terms: Terms,
+  answer: Operation<Input>['answer'],
+): Operation {
+  const described: Operation<Input> = { ...terms, input, answer }
+  return described
+}
+
+/** Describes an operation that everybody may ask for, and that changes nothing. */
+export function look<Input>(input: z.ZodType<Input>, answer: Operation<Input>['answer']): Operation {
+  return operation(input, { isLook: true }, answer)
+}
 
 type WhoAsks = Pick<DoorCall, 'asker' | 'service'>
 
@@ -49,7 +80,7 @@ export function requireRight({ asker, service }: WhoAsks, deed: Deed): void {
   const judged = judgeDeed(asker, deed, service.rules)
   if (judged.may) return
   throw new DscError('NOT_PERMITTED', judged.why, {
-    hint: `ask root, or a member of agent.admins in the dsc.yaml of the service${deed.kind === 'prepare' ? '; DSC_DOOR=none uses a cache of your own' : ''}`,
+    hint: `ask root, or a member of agent.admins in the dsc.yaml of the service${deed.kind === 'prepare' || deed.kind === 'upkeep' ? '; DSC_DOOR=none uses a cache of your own' : ''}`,
   })
 }
 

@@ -7,10 +7,10 @@ import type { FailureAnswer } from '../../failure/failure-answer.js'
 import { FAILURES, type FailureCode } from '../../failure/failure-table.js'
 import { readJsonLines } from '../../frames/lines.js'
 import { askOnce } from '../../http/ask-once.js'
+import { findOtherWriters } from '../../platform/other-writers.js'
 import { pause } from '../../platform/poll.js'
 import type { HandedAccess } from '../../sources/own-access.js'
-import { findOtherMaker } from './door-place.js'
-import { findDoorFault } from './door-socket.js'
+import { findDoorFault, findReplacer } from './door-socket.js'
 import { type DoorGreeting, type DoorLine, pathOfOperation } from './door-wire.js'
 
 /** How long a service may be away, because it is restarted or upgraded, ms. */
@@ -19,6 +19,8 @@ const ASK_AGAIN_MS = 200
 /** How long a service may be silent before the call counts as lost, ms. It writes something at least every 2 s. */
 const SILENCE_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5000
+/** Longest line of an answer, bytes: a cleanup or a verification names every file that it is about. */
+const MAX_LINE_BYTES = 256 * 1024 * 1024
 /** Codes of a service that is restarting, or has no place for another connection at the moment. */
 const AWAY = new Set([
   ...['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAGAIN'],
@@ -26,9 +28,9 @@ const AWAY = new Set([
 ])
 
 /** Callbacks for an operation that runs. */
-export interface AskOptions {
+export interface AskOptions<Progress = PrepareProgress> {
   readonly signal?: AbortSignal | undefined
-  readonly onProgress?: (progress: PrepareProgress) => void
+  readonly onProgress?: (progress: Progress) => void
   /** Finds new keys of this user's when those that were handed over expire. */
   readonly findAccess?: (() => Promise<HandedAccess | undefined>) | undefined
 }
@@ -55,21 +57,20 @@ export class DoorClient {
     return this.ask<DoorGreeting>('greet', {})
   }
 
-  /** Resolves with the result of an operation. Rejects with its failure, as if it had happened here. */
-  async ask<Result>(operation: string, input: object, options: AskOptions = {}): Promise<Result> {
-    return (await this.#askPatiently(operation, input, options)).result as Result
-  }
-
-  /** The same for an operation whose answer is a list. */
-  async list<Item>(operation: string, input: object): Promise<readonly Item[]> {
-    return (await this.#askPatiently(operation, input, {})).items as Item[]
+  /** Resolves with the result of an operation; undefined for null. Rejects with its failure, as if it had happened here. */
+  async ask<Result, Progress = PrepareProgress>(
+    operation: string,
+    input: object,
+    options: AskOptions<Progress> = {},
+  ): Promise<Result> {
+    return (await this.#askPatiently(operation, input, options as AskOptions<never>)) as Result
   }
 
   /**
    * Every operation may be repeated: the same user and task get the same lease. Credentials are sent only where nobody
    * but the owner of the service can listen, which is checked each time.
    */
-  async #askPatiently(operation: string, input: object, options: AskOptions): Promise<Answered> {
+  async #askPatiently(operation: string, input: object, options: AskOptions<never>): Promise<unknown> {
     const { onAway, patienceMs = PATIENCE_MS, signal: stopping } = this.#tell
     // A command that was stopped gives its leases back, to a service that is there.
     const isAfterStop = options.signal === undefined && stopping?.aborted === true
@@ -80,7 +81,9 @@ export class DoorClient {
     }
     for (;;) {
       const hasKeys = 'own' in input && input.own !== undefined
-      const fault = findDoorFault(this.path) ?? (hasKeys ? findOtherMaker(this.path) : undefined)
+      const fault =
+        findDoorFault(this.path) ??
+        (hasKeys ? findReplacer(this.path, (folder) => findOtherWriters(folder, folder)) : undefined)
       if (fault !== undefined)
         throw new DscError('SERVICE_UNREACHABLE', `the door of the service cannot be trusted: ${fault}`, {
           hint: 'ask the owner of the service to give the socket a folder of its own',
@@ -109,8 +112,8 @@ export class DoorClient {
   async #askNow(
     operation: string,
     input: object,
-    options: AskOptions & { readonly heard: () => void },
-  ): Promise<Answered> {
+    options: AskOptions<never> & { readonly heard: () => void },
+  ): Promise<unknown> {
     let answer: IncomingMessage | undefined
     try {
       answer = await askOnce(`http://localhost${pathOfOperation(operation)}`, {
@@ -125,14 +128,12 @@ export class DoorClient {
         signal: options.signal,
       })
       if (answer.statusCode !== 200) throw await this.#refused(answer)
-      const items: unknown[] = []
-      for await (const line of readJsonLines(answer, parseDoorLine)) {
+      for await (const line of readJsonLines(answer, parseDoorLine, MAX_LINE_BYTES)) {
         options.heard()
-        if ('progress' in line) options.onProgress?.(line.progress)
-        else if ('item' in line) items.push(line.item)
+        if ('progress' in line) options.onProgress?.(line.progress as never)
         else if ('need' in line) await this.#giveAccess(line.call, options)
         else if ('error' in line) throw failureOf(line.error)
-        else return { result: line.result, items }
+        else return line.result ?? undefined
       }
       throw new CutOff()
     } finally {
@@ -141,7 +142,7 @@ export class DoorClient {
   }
 
   /** Without new keys the service says that the old ones have expired. */
-  async #giveAccess(call: string, { findAccess, signal }: AskOptions): Promise<void> {
+  async #giveAccess(call: string, { findAccess, signal }: AskOptions<never>): Promise<void> {
     await this.ask('giveAccess', { call, own: await findAccess?.() }, { signal })
   }
 
@@ -170,11 +171,6 @@ export class DoorClient {
   }
 }
 
-interface Answered {
-  readonly result: unknown
-  readonly items: readonly unknown[]
-}
-
 /** The service ended its answer in the middle: it was stopped. */
 class CutOff extends Error {
   readonly code = 'CUT_OFF'
@@ -198,9 +194,15 @@ function parseDoorLine(raw: unknown): DoorLine {
   throw new TypeError('expected an object')
 }
 
-function failureOf({ code: said, message, hint, id }: FailureAnswer): Error {
-  if (Object.hasOwn(FAILURES, said)) return new DscError(said as FailureCode, message, { hint, id })
-  const told = `the service failed: ${message}`
-  if (said === 'INTERNAL') return new ServiceDefect(told)
-  return new DscError('SERVICE_UNREACHABLE', told, { hint, id }) // a newer version knows more codes
+function failureOf(answer: FailureAnswer): Error {
+  return answer.code === 'INTERNAL'
+    ? new ServiceDefect(`the service failed: ${answer.message}`)
+    : knownFailureOf(answer)
+}
+
+/** The failure in an answer of a service. */
+export function knownFailureOf({ code, message, hint, id }: FailureAnswer): DscError {
+  if (Object.hasOwn(FAILURES, code)) return new DscError(code as FailureCode, message, { hint, id })
+  // A newer version knows more codes.
+  return new DscError('SERVICE_UNREACHABLE', `the service failed: ${message}`, { hint, id })
 }

@@ -1,9 +1,15 @@
 import type { Cache } from '../../cache/cache.js'
 import { readLeasePages } from '../../cache/status/record-pages.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { formatCount } from '../../model/format-count.js'
 
 /** Limits of one user at one time. */
-const AT_ONCE = { connections: 64, requests: 64, stagings: 16 } as const
+const AT_ONCE = { connections: 64, requests: 64, stagings: 16, upkeep: 1 } as const
+/**
+ * Users without more room that verify at one time, all together: it costs the service as much as a download, and
+ * anybody may have thousands of uids.
+ */
+const OTHERS_UPKEEP = 4
 const MAX_LEASES = 1000
 /** Changes of one user, which the history keeps: at first so many, then so many each second. */
 const CHANGES = { burst: 100, perSecond: 20 } as const
@@ -14,10 +20,11 @@ const MAX_KEPT = 10_000
 
 type Kind = keyof typeof AT_ONCE
 
-const WORDS: Readonly<Record<Kind, string>> = {
-  connections: 'connections',
-  requests: 'requests',
-  stagings: 'datasets to prepare',
+const WORDS: Readonly<Record<Kind, readonly [one: string, many: string]>> = {
+  connections: ['connection', 'connections'],
+  requests: ['request', 'requests'],
+  stagings: ['dataset to prepare', 'datasets to prepare'],
+  upkeep: ['verification or cleanup', 'verifications or cleanups'],
 }
 
 /** A user, and whether they have more room. */
@@ -40,9 +47,23 @@ export class DoorLimits {
 
   /** Takes one of the user's places, or returns undefined. Call the result once it is free again. */
   tryTake(kind: Kind, user: User): (() => void) | undefined {
-    const key = `${kind}:${user.uid}`
+    const own = this.#count(`${kind}:${user.uid}`, AT_ONCE[kind] * factorOf(user))
+    if (own === undefined || kind !== 'upkeep' || user.isAdmin) return own
+    const shared = this.#count('upkeep', OTHERS_UPKEEP)
+    if (shared === undefined) own()
+    return (
+      shared &&
+      (() => {
+        own()
+        shared()
+      })
+    )
+  }
+
+  /** Takes one of `most` places under a key. */
+  #count(key: string, most: number): (() => void) | undefined {
     const count = this.#counts.get(key) ?? 0
-    if (count >= AT_ONCE[kind] * factorOf(user)) return undefined
+    if (count >= most) return undefined
     this.#counts.set(key, count + 1)
     let isFree = false
     return () => {
@@ -58,7 +79,9 @@ export class DoorLimits {
   take(kind: Kind, user: User): () => void {
     const free = this.tryTake(kind, user)
     if (free) return free
-    throw tooMany(`${AT_ONCE[kind] * factorOf(user)} ${WORDS[kind]} at once`)
+    const own = formatCount(AT_ONCE[kind] * factorOf(user), ...WORDS[kind])
+    const isShared = kind === 'upkeep' && !user.isAdmin
+    throw tooMany(`${own} at once${isShared ? `, and all users together ${OTHERS_UPKEEP}` : ''}`)
   }
 
   /** Counts a change. Throws TOO_MANY_REQUESTS if the user makes too many in a short time. */
@@ -73,13 +96,15 @@ export class DoorLimits {
     this.#changes.set(user.uid, { left: now - 1, atMs: nowMs })
   }
 
-  /** Throws TOO_MANY_REQUESTS if the user has a thousand leases already. */
+  /** Throws TOO_MANY_REQUESTS if the user has a thousand leases on this node, or on others by this service. */
   async requireLease(user: User, cache: Cache): Promise<void> {
     const most = MAX_LEASES * factorOf(user)
-    if ((this.#leases.get(user.uid)?.size ?? 0) < most) return
+    const granted = this.#leases.get(user.uid)
+    if (granted === undefined || granted.size < most) return
     const held = new Set<string>()
-    for await (const page of readLeasePages(cache.record, { node: cache.node }))
-      for (const { leaseId, holder } of page) if (holder.userId === user.uid) held.add(leaseId)
+    for await (const page of readLeasePages(cache.record, {}))
+      for (const { leaseId, holder, node } of page)
+        if (holder.userId === user.uid && (node === cache.node || granted.has(leaseId))) held.add(leaseId)
     this.#leases.set(user.uid, held)
     if (held.size >= most) throw tooMany(`${most} leases`)
   }

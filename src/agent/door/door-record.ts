@@ -22,6 +22,7 @@ const INSIDE = [
   'reportProgress',
   'markReady',
   'endStaging',
+  'foreseeEviction',
   'beginEviction',
   'finishEviction',
   'expireLeases',
@@ -46,33 +47,17 @@ export function openDoorRecord(client: DoorClient, serviceNowMs: number): Record
       // It may be away, or of a version that knows no such wait.
       client.ask<void>('waitForChange', { atMostMs }, { signal }).catch(() => pause(pollMs, signal)),
     close: async () => {},
-    findDataset: async (name) => (await client.ask('findDataset', { name })) ?? undefined,
-    listDatasets: () => client.list('listDatasets', {}),
-    listNodes: () => client.list('listNodes', {}),
-    sumCopies: (filter) => client.list('sumCopies', filter),
+    findDataset: (name) => client.ask('findDataset', { name }),
+    listDatasets: () => client.ask('listDatasets', {}),
+    listNodes: () => client.ask('listNodes', {}),
+    sumCopies: (filter) => client.ask('sumCopies', filter),
     listNewestDatasets: (filter, limit) => client.ask('listNewestDatasets', { ...filter, limit }),
-    findHindrance: async () => (await client.ask('findHindrance', {})) ?? undefined,
-    listCopies: (filter) =>
-      readAll<CopyUse>(filter.limit, (last, limit) => {
-        const after = last && {
-          after: {
-            dataset: last.dataset,
-            node: last.node,
-            createdAtMs: last.createdAtMs,
-            copyId: last.copyId,
-          },
-        }
-        return client.list('listCopies', { ...filter, ...after, limit })
-      }),
-    listLeases: (filter) =>
-      readAll<PlacedLease>(filter.limit, (last, limit) => {
-        const after = last && { after: { createdAtMs: last.createdAtMs, leaseId: last.leaseId } }
-        return client.list('listLeases', { ...filter, ...after, limit })
-      }),
+    foreseeOrder: (request) => client.ask('foreseeOrder', request),
+    findHindrance: () => client.ask('findHindrance', {}),
+    listCopies: (filter) => readAll(client, 'listCopies', { filter, goOn: afterCopy }),
+    listLeases: (filter) => readAll(client, 'listLeases', { filter, goOn: afterLease }),
     listEvents: (filter) =>
-      readAll<RecordEvent>(filter.limit, (last, limit) =>
-        client.list('listEvents', { ...filter, ...(last && { before: last.sequence }), limit }),
-      ),
+      readAll(client, 'listEvents', { filter, goOn: (last: RecordEvent) => ({ before: last.sequence }) }),
     addEvent: ({ kind, dataset, task, detail, atMs }) =>
       kind === 'fed'
         ? client.ask(
@@ -84,28 +69,47 @@ export function openDoorRecord(client: DoorClient, serviceNowMs: number): Record
           )
         : refuse('addEvent')(),
     leaseCopy: async ({ copyId, lease }) =>
-      (await client.ask<{ readonly leaseId: string } | null>('leaseCopy', { copyId, lease }))?.leaseId,
+      (await client.ask<{ readonly leaseId: string } | undefined>('leaseCopy', { copyId, lease }))?.leaseId,
     releaseUses: (filter, _nowMs, by) => client.ask('releaseUses', { ...filter, isDeed: by !== undefined }),
     renewLease: (leaseId, expiresAtMs) => client.ask('renewLease', { leaseId, expiresAtMs }),
     handOverLease: (leaseId, holder) =>
       client.ask('handOverLease', { leaseId, pid: holder.kind === 'process' ? holder.pid : 0 }),
-    setLock: (filter, lock) => client.list('setLock', { ...filter, lock }),
+    setLock: (filter, lock) => client.ask('setLock', { ...filter, lock }),
     saveDataset: (dataset) => client.ask('saveDataset', { dataset }),
-    removeDataset: (name) => client.list('removeDataset', { name }),
+    removeDataset: (name) => client.ask('removeDataset', { name }),
   }
 }
 
-/** Reads page after page, as the service gives at most one at a time; at most `limit` rows. */
+/** The place of a row, and not the row: its source and stripe may be longer than a request. */
+function afterCopy({ dataset, node, createdAtMs, copyId }: CopyUse) {
+  return { after: { dataset, node, createdAtMs, copyId } }
+}
+
+function afterLease({ createdAtMs, leaseId }: PlacedLease) {
+  return { after: { createdAtMs, leaseId } }
+}
+
+/** Reads page after page, as the service gives at most one at a time; at most `filter.limit` rows. */
 async function readAll<Row>(
-  limit = Number.POSITIVE_INFINITY,
-  read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
+  client: DoorClient,
+  operation: string,
+  {
+    filter,
+    goOn,
+  }: {
+    readonly filter: { readonly limit?: number | undefined }
+    /** The part of the filter that asks for the rows after this one. */
+    readonly goOn: (last: Row) => object
+  },
 ): Promise<readonly Row[]> {
+  const { limit: most = Number.POSITIVE_INFINITY } = filter
   const rows: Row[] = []
-  while (rows.length < limit) {
-    const wanted = Math.min(PAGE_ROWS, limit - rows.length)
-    const page = await read(rows.at(-1), wanted)
+  while (rows.length < most) {
+    const limit = Math.min(PAGE_ROWS, most - rows.length)
+    const last = rows.at(-1)
+    const page = await client.ask<readonly Row[]>(operation, { ...filter, ...(last && goOn(last)), limit })
     rows.push(...page)
-    if (page.length < wanted) break
+    if (page.length < limit) break
   }
   return rows
 }

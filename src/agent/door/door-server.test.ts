@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -213,20 +213,20 @@ test('methods of the record that are not named are not at the door', async (cont
 
 for (const { name, bytes } of [
   { name: 'nothing and waits', bytes: '' },
-  { name: 'half a head', bytes: 'POST /door/1/prepare HTTP/1.1\r\nhost: x\r\n' },
+  { name: 'half a head', bytes: 'POST /door/2/prepare HTTP/1.1\r\nhost: x\r\n' },
   { name: 'noise', bytes: '\u0000\u0001\u0002garbage\r\n\r\n' },
   { name: 'a head without end', bytes: `POST / HTTP/1.1\r\nx: ${'y'.repeat(100_000)}` },
   {
     name: 'a body that is too long',
-    bytes: `POST /door/1/prepare HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n`,
+    bytes: `POST /door/2/prepare HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n`,
   },
-  { name: 'no JSON', bytes: 'POST /door/1/prepare HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n{{{' },
-  { name: 'a list', bytes: 'POST /door/1/evict HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n[]' },
+  { name: 'no JSON', bytes: 'POST /door/2/prepare HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n{{{' },
+  { name: 'a list', bytes: 'POST /door/2/evict HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n[]' },
   {
     name: 'nested brackets',
-    bytes: `POST /door/1/evict HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n${'['.repeat(100_000)}`,
+    bytes: `POST /door/2/evict HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n${'['.repeat(100_000)}`,
   },
-  { name: 'another method', bytes: 'DELETE /door/1/evict HTTP/1.1\r\nhost: x\r\n\r\n' },
+  { name: 'another method', bytes: 'DELETE /door/2/evict HTTP/1.1\r\nhost: x\r\n\r\n' },
   {
     name: 'an upgrade',
     bytes: 'GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
@@ -286,31 +286,6 @@ test('a page has an end, and those that follow are asked for', async (context) =
       reason: 'r',
       detail: {},
     })
-  assert.equal((await client.list('listEvents', { limit: 1e6 })).length, 500)
+  assert.equal((await client.ask<readonly unknown[]>('listEvents', { limit: 1e6 })).length, 500)
   assert.equal((await as(ADA).record.listEvents({ limit: 1e6 })).length, 501)
-})
-
-test('a door that anybody could have made is not knocked at', async (context) => {
-  const { client, path } = await openService(context)
-  chmodSync(join(path, '..'), 0o777)
-  await assert.rejects(client.greet(), {
-    code: 'SERVICE_UNREACHABLE',
-    message: /others than its owner may write/,
-  })
-})
-
-test('a second service finds the door taken, and one after a crash replaces the socket', async (context) => {
-  const { path } = await openService(context)
-  const { createServer } = await import('node:http')
-  const { listenAtDoor } = await import('./door-socket.js')
-  await assert.rejects(listenAtDoor(createServer(), path), { code: 'NODE_TAKEN' })
-  const folder = join(await temporaryDirectory(context), 'run')
-  mkdirSync(folder)
-  const left = join(folder, 'dsc.sock')
-  writeFileSync(left, '')
-  await assert.rejects(listenAtDoor(createServer(), left), {
-    code: 'CONFIG_INVALID',
-    message: /is no socket/,
-  })
-  assert.equal(statSync(path).mode & 0o777, 0o666)
 })

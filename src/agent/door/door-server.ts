@@ -1,51 +1,48 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Leased } from '../../cache/api/node-api.js'
-import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { isDscError } from '../../failure/dsc-error.js'
 import type { Peer, ReadPeer } from '../../platform/peer-credentials.js'
 import { UserDirectory } from '../../platform/user-directory.js'
 import { isAdmin } from '../../policy/rights.js'
+import { asUsage, fields, readInput, text, whole } from '../calls/fields.js'
 import { readJson } from '../calls/prepare-route.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { createLimitedServer, refuse, sendFailure, stopServer } from '../server/agent-server.js'
 import { answerInLines } from '../server/answer-in-lines.js'
+import { CLUSTER_OPERATIONS } from './answer-cluster.js'
 import { COPY_OPERATIONS } from './answer-copies.js'
 import { RECORD_OPERATIONS } from './answer-record.js'
 import { STAGING_OPERATIONS } from './answer-staging.js'
-import type { DoorResult, DoorService, Operation } from './door-call.js'
+import { UPKEEP_OPERATIONS } from './answer-upkeep.js'
+import { type DoorCall, type DoorService, look, type Operation, requireRight } from './door-call.js'
 import { DoorLimits } from './door-limits.js'
 import { listenAtDoor } from './door-socket.js'
-import { DOOR_VERSION, type DoorGreeting } from './door-wire.js'
-import { HandedAccesses, readHandedAccess } from './handed-access.js'
+import { DOOR_VERSION, type DoorGreeting, type SentOutcome } from './door-wire.js'
+import { FirstReads } from './first-reads.js'
+import { HandedAccesses, handedAccess } from './handed-access.js'
 import { identifyAsker, identifyJob, listNamedGroups } from './identify-asker.js'
-import { type Fields, readFields, readOptional, readText } from './read-input.js'
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
-  greet: async ({ service, asker }) => ({
-    result: greetingOf(service, asker.shownBy === 'socket' ? asker.uid : undefined),
-  }),
-  giveAccess: async ({ service, asker, input }) => {
-    const access = readOptional(input, 'own', readHandedAccess)
-    service.handed.give(readText(input, 'call'), { uid: asker.uid, access })
-    return { result: null }
-  },
+  greet: look(fields({}), async ({ service, asker }) =>
+    greetingOf(service, asker.shownBy === 'socket' ? asker.uid : undefined),
+  ),
+  giveAccess: look(
+    fields({ call: text, own: handedAccess.optional() }),
+    async ({ service, asker }, { call, own }) => service.handed.give(call, { uid: asker.uid, access: own }),
+  ),
+  noteRead: look(fields({ call: text, waitedMs: whole }), async ({ service, asker }, { call, waitedMs }) =>
+    service.reads.note(call, { uid: asker.uid, waitedMs }),
+  ),
   ...RECORD_OPERATIONS,
   ...STAGING_OPERATIONS,
   ...COPY_OPERATIONS,
+  ...UPKEEP_OPERATIONS,
+  ...CLUSTER_OPERATIONS,
 }
 const PATH = new RegExp(`^/door/${DOOR_VERSION}/([a-zA-Z]{1,32})$`)
-/** Operations that take as long as a download. */
-const LONG: ReadonlySet<string> = new Set(['prepare', 'planPrepare'])
 
-/** Operations that take a lease. */
-const LEASES: ReadonlySet<string> = new Set(['prepare', 'takeReady', 'leaseCopy'])
-/** Operations that write to the record, of every user. */
-const CHANGES: ReadonlySet<string> = new Set([
-  ...LEASES,
-  ...['releaseUses', 'renewLease', 'handOverLease', 'addFedTime'],
-])
-
-interface DoorOptions extends Omit<DoorService, 'handed'> {
+interface DoorOptions extends Omit<DoorService, 'handed' | 'reads'> {
   /** Where the socket is. */
   readonly path: string
   /** Whether processes of containers ask there, of which none is an admin. */
@@ -53,6 +50,8 @@ interface DoorOptions extends Omit<DoorService, 'handed'> {
   readonly readPeer: ReadPeer
   readonly metrics: Metrics
   readonly stopping: AbortSignal
+  /** Default: new ones. */
+  readonly limits?: DoorLimits | undefined
   readonly note: (sentence: string) => void
 }
 
@@ -67,7 +66,14 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
   const clients = new WeakMap<Socket, Peer>()
   const sockets = new Set<Socket>()
   const handed = new HandedAccesses()
-  const state = { clients, handed, limits: new DoorLimits(), directory: new UserDirectory() }
+  const reads = new FirstReads()
+  const state = {
+    clients,
+    handed,
+    reads,
+    limits: options.limits ?? new DoorLimits(),
+    directory: new UserDirectory(),
+  }
   const server = createLimitedServer(undefined, (request, response) => {
     void answer({ ...options, ...state, request, response })
   })
@@ -92,6 +98,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
 
 interface Answering extends DoorOptions {
   readonly handed: HandedAccesses
+  readonly reads: FirstReads
   readonly clients: WeakMap<Socket, Peer>
   readonly limits: DoorLimits
   readonly directory: UserDirectory
@@ -129,51 +136,43 @@ async function operate(
   ])
   const asker = answering.isForJobs ? identifyJob(peer) : await identifyAsker(peer, { directory, groups })
   const user = { uid: asker.uid, isAdmin: isAdmin(asker, rules) }
-  if (CHANGES.has(name)) limits.countChange(user)
-  if (LEASES.has(name)) await limits.requireLease(user, cache)
-  const free = limits.take(LONG.has(name) ? 'stagings' : 'requests', user)
+  if (!operation.isLook) limits.countChange(user)
+  if (operation.isLease) await limits.requireLease(user, cache)
+  const free = limits.take(operation.takes ?? 'requests', user)
   try {
-    const input = readInput(await readJson(request))
+    const raw = await readJson(request)
     const who = asker.parties.find((party) => party.startsWith('user:')) ?? `uid ${asker.uid}`
     const note = (sentence: string) => answering.note(`${name} for ${who}: ${sentence}`)
     await answerInLines({ ...answering, note }, async ({ write, ...work }) => {
       const askAccess = () => answering.handed.ask(write, { uid: asker.uid, signal: work.signal })
-      const call = { service: answering, asker, peer, input, askAccess, ...work }
-      const answered = await operation(call).catch((error: unknown) => {
+      const call = { service: answering, cache, asker, peer, askAccess, ...work }
+      const result = await perform(operation, call, raw).catch((error: unknown) => {
         // A client that is only cut off comes back to the next service, and goes on.
         if (stopping.aborted) answering.response.destroy()
         throw asUsage(error)
       })
-      if (LEASES.has(name)) countLease(answered, (leaseId) => limits.addLease(user, leaseId))
-      return lastLine(answered, write)
+      if (operation.isLease) for (const leaseId of leasesOf(result)) limits.addLease(user, leaseId)
+      return { result: result ?? null }
     })
   } finally {
     free()
   }
 }
 
-function readInput(raw: unknown): Fields {
-  try {
-    return readFields(raw, 'body')
-  } catch (error) {
-    throw asUsage(error)
-  }
+async function perform(operation: Operation, call: DoorCall, raw: unknown): Promise<unknown> {
+  const input = readInput(operation.input, raw)
+  if (operation.right) requireRight(call, operation.right)
+  return operation.answer(call, input)
 }
 
-/** Turns a RangeError of read-input.ts, which says what was expected, into a mistake of the client. */
-function asUsage(error: unknown): unknown {
-  return error instanceof RangeError ? new DscError('USAGE', error.message, { cause: error }) : error
-}
-
-function countLease(answered: DoorResult, count: (leaseId: string) => void): void {
-  const leased = 'result' in answered ? (answered.result as Pick<Leased, 'leaseId'> | null) : null
-  if (leased) count(leased.leaseId)
-}
-
-function lastLine(answered: DoorResult, write: (line: object) => void): object {
-  if ('result' in answered) return { result: answered.result }
-  for (const item of answered.items) write({ item })
-  return { result: null }
+/** The leases that an answer grants: one at most, or one for each node that is ready. */
+function leasesOf(result: unknown): readonly string[] {
+  if (Array.isArray(result))
+    return (result as readonly SentOutcome[]).flatMap((sent) =>
+      sent.outcome === 'ready' ? [sent.prepared.leaseId] : [],
+    )
+  const leased = result as Pick<Leased, 'leaseId'> | undefined
+  return leased ? [leased.leaseId] : []
 }
 
 function greetingOf({ cache, version }: DoorService, uid: number | undefined): DoorGreeting {

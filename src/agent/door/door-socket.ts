@@ -1,10 +1,14 @@
-import { chmodSync, lstatSync, mkdirSync, rmSync, type Stats } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, realpathSync, rmSync, type Stats } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 
 const FOLDER_MODE = 0o755
+const WRITE_OF_OTHERS = 0o002
+const STICKY = 0o1000
+/** Owner of what is outside of a user namespace, as seen in it: root's folders, in most containers without root. */
+const UNSEEN_OWNER = 65_534
 /** The folder beside the socket that containers mount in the place of the socket's own. */
 const OF_JOBS = 'jobs'
 /** Clients that are waiting to be let in, at most; the kernel may allow fewer. */
@@ -39,7 +43,8 @@ export async function listenAtDoor(server: Server, path: string): Promise<void> 
 
 /**
  * Why the socket at `path` could be anybody's, or undefined: its folder and the socket must belong to one user or root,
- * and nobody else may write to the folder.
+ * nobody else may write to the folder, and not everybody may put another one in its place. A group may: teams share
+ * folders.
  */
 export function findDoorFault(path: string): string | undefined {
   const folder = dirname(path)
@@ -47,11 +52,53 @@ export function findDoorFault(path: string): string | undefined {
   const socket = look(path)
   if (around === undefined || !around.isDirectory()) return `${folder} is no folder`
   if ((around.mode & 0o022) !== 0) return `others than its owner may write to ${folder}`
+  const replacer = findReplacer(path, ({ mode }) => (mode & WRITE_OF_OTHERS ? 'everybody' : undefined))
+  if (replacer !== undefined) return replacer
   if (socket === undefined) return undefined
   if (!socket.isSocket()) return `${path} is no socket`
   if (socket.uid !== around.uid && socket.uid !== 0 && around.uid !== 0)
     return `${path} belongs to another user than its folder`
   return undefined
+}
+
+/** A folder on the way to a socket. */
+export interface Folder extends Pick<Stats, 'uid' | 'gid' | 'mode'> {
+  readonly path: string
+}
+
+/** Names those besides the owner and root who may write to a folder. */
+type FindWriters = (folder: Folder) => string | undefined
+
+/**
+ * Why somebody could have put the folder of this socket there, with a service of their own, besides root, this user and
+ * the owner of the folder; undefined: nobody could. A path in DSC_DOOR says nothing about the user who listens there.
+ */
+export function findReplacer(socketPath: string, findWriters: FindWriters): string | undefined {
+  const folders = listUpwards(realpathSync.native(dirname(socketPath)))
+  return findReplaceable(folders, { uid: process.geteuid?.() ?? 0, findWriters })
+}
+
+/** The same for a folder and those above it, up to the root; `uid`: this user's. */
+export function findReplaceable(
+  folders: readonly Folder[],
+  { uid, findWriters }: { readonly uid: number; readonly findWriters: FindWriters },
+): string | undefined {
+  const owner = folders[0]?.uid
+  for (const [index, found] of folders.entries()) {
+    const inner = folders[index - 1]
+    if (inner === undefined) continue
+    if (![0, uid, owner, UNSEEN_OWNER].includes(found.uid)) return `${found.path} belongs to uid ${found.uid}`
+    const writers = findWriters(found)
+    // In such a folder nobody replaces what root or this user has made; what somebody else has, anybody could have.
+    const isKept = (found.mode & STICKY) !== 0 && (inner.uid === 0 || inner.uid === uid)
+    if (writers !== undefined && !isKept) return `${writers} may write to ${found.path}`
+  }
+  return undefined
+}
+
+function listUpwards(path: string): readonly Folder[] {
+  const { uid, gid, mode } = lstatSync(path)
+  return [{ path, uid, gid, mode }, ...(path === '/' ? [] : listUpwards(dirname(path)))]
 }
 
 /** Removes a socket whose service is gone. */

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { type LeaseHolder, type LeaseRequest, MAX_LEASE_MS } from '../../model/lease.js'
 import type { Peer } from '../../platform/peer-credentials.js'
 import { identifyProcess } from '../../platform/processes.js'
+import { tryReadFile } from '../../platform/try-read-file.js'
 
 /** More ancestors than this are nobody's. */
 const MAX_STEPS = 64
@@ -70,12 +70,8 @@ export function locateChild(
 }
 
 function readStatus(pid: number): Status | undefined {
-  let text: string
-  try {
-    text = readFileSync(`/proc/${pid}/status`, 'utf8')
-  } catch {
-    return undefined
-  }
+  const text = tryReadFile(`/proc/${pid}/status`)
+  if (text === undefined) return undefined
   const numbersOf = (name: string) =>
     new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(text)?.[1]?.trim().split(/\s+/).map(Number) ?? []
   return {

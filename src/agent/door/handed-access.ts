@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import { DscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import { type HandedAccess, isHeaderText, type OwnAccess } from '../../sources/own-access.js'
-import { type Fields, readFields, readFlag, readNumber, readOptional } from './read-input.js'
+import { flag, whole } from '../calls/fields.js'
 
 /** How long a client may take to find new keys, ms: its user's chain may ask a process, or STS. */
 const PATIENCE_MS = 60_000
@@ -82,37 +83,28 @@ function expired(why: string): DscError {
   })
 }
 
-/** Reads handed-over access. Throws a RangeError that does not show what it found. */
-export function readHandedAccess(fields: Fields, name: string): HandedAccess {
-  const raw = readHidden(fields, name)
-  const scheme = raw.scheme
-  if (scheme === 'hf')
-    return { scheme, endpoint: readSecret(raw, 'endpoint'), token: readSecret(raw, 'token') }
-  if (scheme !== 's3') throw new RangeError(`${name}.scheme: expected s3 or hf`)
-  const keys = readHidden(raw, 'keys')
-  return {
-    scheme,
-    endpoint: readOptional(raw, 'endpoint', readSecret),
-    region: readOptional(raw, 'region', readSecret),
-    isPathStyle: readFlag(raw, 'isPathStyle'),
-    keys: {
-      accessKeyId: readSecret(keys, 'accessKeyId'),
-      secretAccessKey: readSecret(keys, 'secretAccessKey'),
-      sessionToken: readOptional(keys, 'sessionToken', readSecret),
-      expiresAtMs: readOptional(keys, 'expiresAtMs', readNumber),
-    },
-  }
-}
+/** A text that may become a header. A refusal does not show it. */
+const secret = z
+  .string('expected printable ASCII characters')
+  .refine(isHeaderText, 'expected printable ASCII characters')
 
-function readHidden(fields: Fields, name: string): Fields {
-  const raw = fields[name]
-  if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return readFields(raw, name)
-  throw new RangeError(`${name}: expected an object`)
-}
-
-/** A text that may become a header. */
-function readSecret(fields: Fields, name: string): string {
-  const raw = fields[name]
-  if (typeof raw === 'string' && isHeaderText(raw)) return raw
-  throw new RangeError(`${name}: expected printable ASCII characters`)
-}
+/** The input of a client that hands over access. */
+export const handedAccess = z.discriminatedUnion(
+  'scheme',
+  [
+    z.object({ scheme: z.literal('hf'), endpoint: secret, token: secret }),
+    z.object({
+      scheme: z.literal('s3'),
+      endpoint: secret.optional(),
+      region: secret.optional(),
+      isPathStyle: flag.default(false),
+      keys: z.object({
+        accessKeyId: secret,
+        secretAccessKey: secret,
+        sessionToken: secret.optional(),
+        expiresAtMs: whole.optional(),
+      }),
+    }),
+  ],
+  'expected access with the scheme s3 or hf',
+)

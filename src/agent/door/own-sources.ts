@@ -1,3 +1,4 @@
+import type { Cache } from '../../cache/cache.js'
 import { readWithOwn } from '../../cache/read-with-own.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Dataset, deriveDatasetName, nameForOwner } from '../../model/dataset.js'
@@ -9,13 +10,13 @@ import { keepAccess } from './handed-access.js'
 
 /**
  * Judges a source that its asker reads with credentials of their own. Returns its definition, for them alone, and the
- * call in which it can be read: no other node gives its bytes, and nothing of the service's opens it.
+ * cache through which it can be read: no other node gives its bytes, and nothing of the service's opens it.
  */
 export function openOwnSource(
   call: DoorCall,
   asked: Dataset,
   access: HandedAccess,
-): { readonly dataset: Dataset; readonly call: DoorCall } {
+): { readonly dataset: Dataset; readonly cache: Cache } {
   const { name, source, include, exclude, endpoint } = asked
   const { asker, service } = call
   requireRight(call, { kind: 'hand-over', isKnown: isKnownPlace(access, service.cache.declared) })
@@ -28,8 +29,7 @@ export function openOwnSource(
       hint: 'dsc --version, and the version of the service, should be the same',
     })
   const dataset = { name, source, include, exclude, ...(endpoint && { endpoint }), readers: [ownParty(call)] }
-  const cache = readWithOwn(service.cache, keepAccess(access, call.askAccess))
-  return { dataset, call: { ...call, service: { ...service, cache } } }
+  return { dataset, cache: readWithOwn(service.cache, keepAccess(access, call.askAccess)) }
 }
 
 /** The user who asks, as `readers:` names them. */

@@ -73,9 +73,24 @@ test('a user who may not read a dataset sees its definition, and neither its cop
     () => record.listEvents({ dataset: 'faces', limit: 1 }),
     () => record.sumCopies({ dataset: 'faces' }, 0),
     () => record.listNewestDatasets({ dataset: 'faces' }, 1),
+    () => record.foreseeOrder({ node: 'any', dataset: 'faces', limit: 1 }, 0),
     () => api.planEviction({ kind: 'datasets', names: ['faces'] }, { isOwn: false }),
   ])
     await assert.rejects(ask(), REFUSED)
+})
+
+test('a user sees the rank of a dataset among all copies, and of the first those that they may read', async (context) => {
+  const { prepare, as, cache, flowers } = await openGuarded(context)
+  await prepare(EVE)
+  await as(ADA).api.prepare({ ...prepareAs('ada'), dataset: flowers }, silently)
+  await cache.record.releaseUses({}, cache.nowMs())
+  const look = async (uid: number) => {
+    const asked = { node: cache.node, dataset: 'flowers', limit: 1 }
+    const { first, ranks } = await as(uid).record.foreseeOrder(asked, 0)
+    return [first.map(({ copy }) => copy.dataset), ranks.map(({ rank, candidates }) => [rank, candidates])]
+  }
+  assert.deepEqual(await look(ADA), [['flowers'], [[2, 2]]])
+  assert.deepEqual(await look(EVE), [['faces'], [[2, 2]]])
 })
 
 test('a page without the rows of others is as full as any, so that the next one is asked for', async (context) => {

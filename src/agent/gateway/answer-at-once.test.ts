@@ -31,7 +31,7 @@ async function openGateway(t: TestContext) {
   const clocks = { recordMs: Date.now(), ownMs: 0 }
   t.mock.method(performance, 'now', () => clocks.ownMs)
   const cache: Cache = {
-    ...{ record, root, node: 'n', policy: {}, transfer: {}, nowMs: () => clocks.recordMs },
+    ...{ record, root, node: 'n', policy: {}, historyMs: 1e9, transfer: {}, nowMs: () => clocks.recordMs },
     identity: { cacheId: 'c', machine: { id: 'm', host: 'h', isLasting: true } },
     openSource: async (wanted) => openFileSource({ ...wanted, source: `${pathToFileURL(folder)}/` }),
     measureDisk: async () => ({ capacityBytes: 1e12, freeBytes: 1e12, inodesTotal: 1e9, inodesFree: 1e9 }),

@@ -20,8 +20,5 @@ export async function answerInTime<Answer>(
     if (before === undefined) throw error
   }
   if (before !== undefined) return before.answer
-  throw new S3Error(
-    { code: 'ServiceUnavailable', status: 503, retryAfterSeconds: 5 },
-    'the record of what is where does not answer',
-  )
+  throw new S3Error('ServiceUnavailable', 'the record of what is where does not answer')
 }

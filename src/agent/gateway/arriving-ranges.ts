@@ -91,7 +91,7 @@ function lookAtParts(
   copy: Copy,
   { key, range }: { readonly key: string; readonly range: ByteRange },
 ): PartsLook {
-  const manifest = Manifest.findPublished(copy.directory)
+  using manifest = Manifest.findPublished(copy.directory)
   try {
     const entry = manifest?.find(key)
     if (!manifest || !entry) return { outcome: 'never' }
@@ -100,8 +100,6 @@ function lookAtParts(
     // On a full disk, SQLite cannot read a stager's writes: whole-object waiters learn of the end.
     if (isOfSqlite(error)) return { outcome: 'never' }
     throw error
-  } finally {
-    manifest?.close()
   }
 }
 

@@ -106,15 +106,12 @@ export class GatewayAccess {
     if (!isSigned({ method, url, headers })) {
       const who = this.#users === 'all' ? 'users of this machine' : 'users whom agent.gateway.users names'
       throw new S3Error(
-        { code: 'AccessDenied', status: 403 },
+        'AccessDenied',
         `unsigned requests are answered for ${who}, over loopback and through no proxy; \`dsc gateway key\` gives a key to sign with`,
       )
     }
     if (this.#tokens === undefined)
-      throw new S3Error(
-        { code: 'InvalidAccessKeyId', status: 403 },
-        'this gateway gives out no keys: it has no agent.tokenFile',
-      )
+      throw new S3Error('InvalidAccessKeyId', 'this gateway gives out no keys: it has no agent.tokenFile')
     verifySignature({ method, url, headers }, (accessKeyId) => this.#findSecrets(accessKeyId), Date.now())
   }
 

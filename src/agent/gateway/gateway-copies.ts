@@ -4,6 +4,7 @@ import type { ByteRange } from '../../cache/arrivals/block-set.js'
 import type { Cache } from '../../cache/cache.js'
 import { isOfDefinition } from '../../cache/leases/take-ready-copy.js'
 import { type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
+import { atEnd } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
@@ -88,11 +89,8 @@ export class GatewayCopies {
   /** Opens the source of a dataset while `read` runs. */
   async withSource<Result>(dataset: Dataset, read: (source: Source) => Promise<Result>): Promise<Result> {
     const source = await this.#cache.openSource(dataset)
-    try {
-      return await read(source)
-    } finally {
-      await source.close()
-    }
+    await using _ = atEnd(() => source.close())
+    return await read(source)
   }
 
   /** Root of the cache that is read. */
@@ -189,10 +187,7 @@ export class GatewayCopies {
       await sleep(LOOK_MS.progress, undefined, { signal: this.#signal })
     }
     const names = datasets.map(({ name }) => name).join(', ')
-    throw new S3Error(
-      { code: 'ServiceUnavailable', status: 503, retryAfterSeconds: 1 },
-      `${names}: being moved`,
-    )
+    throw new S3Error('ServiceUnavailable', `${names}: being moved`, { retryAfterSeconds: 1 })
   }
 
   /** Renews the holds of copies that are being read; call it at least every third of `keepMs`. */

@@ -56,7 +56,7 @@ export function findHostBucket(named: NamedHost, buckets: Iterable<string>): str
       return [...buckets].find((bucket) => bucket.toLowerCase() === named.bucket) ?? named.bucket
     case 'foreign':
       throw new S3Error(
-        { code: 'AccessDenied', status: 403 },
+        'AccessDenied',
         `this gateway does not answer to the name ${JSON.stringify(named.name)}: agent.gateway.names of dsc.yaml lists its names`,
       )
   }

@@ -32,7 +32,7 @@ export async function judgeReaders(
   const asker = await describeAsker(user, groups)
   return ({ name, readers }) => {
     const judged = judgeDeed(asker, { kind: 'read', readers }, rules)
-    if (!judged.may) throw new S3Error({ code: 'AccessDenied', status: 403 }, `${name}: ${judged.why}`)
+    if (!judged.may) throw new S3Error('AccessDenied', `${name}: ${judged.why}`)
   }
 }
 

@@ -97,10 +97,7 @@ export class GatewayThreads {
 async function requireFreePort({ host, port }: HostPort): Promise<void> {
   if (port === 0) return
   const probe = createServer()
-  await new Promise<void>((resolve, reject) => {
-    probe.once('error', reject)
-    probe.listen(port, host, resolve)
-  })
+  await once(probe.listen(port, host), 'listening')
   probe.close()
   await once(probe, 'close')
 }

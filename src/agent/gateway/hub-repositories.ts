@@ -4,11 +4,10 @@ import type { AgentTokens } from '../server/authorize.js'
 import type { GatewayCopies } from './gateway-copies.js'
 import { findTokenHolder } from './gateway-keys.js'
 import type { RequireReader } from './gateway-readers.js'
-import { type HubExchange, HubRefusal, type HubSnapshot } from './hub/answer-hub.js'
+import { HubRefusal, type HubSnapshot } from './hub/answer-hub.js'
 import type { AskedRepository } from './hub/parse-hub-request.js'
 import type { Pins } from './located.js'
 import { type Sent, sendObject } from './send-object.js'
-import { toS3Error } from './to-s3-error.js'
 
 const COMMIT = /^[0-9a-f]{40}$/
 
@@ -83,14 +82,6 @@ async function openSnapshot(
       onSent(await sendObject(copies, asked, { ...exchange, pins, untilGone }))
     },
   }
-}
-
-/** Translates a failure into a hub's terms. */
-export function toHubRefusal(error: unknown, { response }: Pick<HubExchange, 'response'>): HubRefusal {
-  if (error instanceof HubRefusal) return error
-  const { status, code, message, retryAfterSeconds } = toS3Error(error)
-  if (retryAfterSeconds !== undefined) response.setHeader('retry-after', retryAfterSeconds)
-  return new HubRefusal(status, code === 'NoSuchKey' ? 'EntryNotFound' : '', message)
 }
 
 /** Throws unless `HF_TOKEN` is one of the agents' tokens, or a gateway key written as `id:secret`. */

@@ -27,7 +27,7 @@ export async function listBucket(
   const touched = inBucket.filter((entry) => entry.prefix === around || entry.prefix.startsWith(prefix))
   if (touched.length === 0 && prefix !== '')
     throw new S3Error(
-      { code: 'AccessDenied', status: 403 },
+      'AccessDenied',
       `s3://${bucket}/${prefix} is below no dataset that dsc.yaml declares or the record knows`,
     )
   // Only the dataset itself knows which keys follow one of its keys.

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { filesDirectory } from '../../cache/cache-layout.js'
@@ -9,7 +10,7 @@ import { isLocalUser } from '../server/local-users.js'
 import { answerHub, type HubExchange, HubRefusal, type HubSnapshot, refuseHub } from './hub/answer-hub.js'
 import { type AskedRepository, parseHubRequest } from './hub/parse-hub-request.js'
 import { planObjectAnswer } from './plan-object-answer.js'
-import { S3Error } from './s3-request.js'
+import { toHubRefusal } from './to-s3-error.js'
 
 interface Repository extends HubSnapshot {
   readonly url: HubUrl
@@ -33,11 +34,7 @@ export class LocalHub {
   /** Starts listening. The caller must hold the copies until `close`. */
   static async open(root: string, copies: readonly Copy[]): Promise<LocalHub> {
     const hub = new LocalHub(copies.flatMap((copy) => openRepository(root, copy)))
-    await new Promise<void>((resolve, reject) => {
-      hub.#server.once('error', reject)
-      hub.#server.listen(0, '127.0.0.1', resolve)
-    })
-    hub.#server.unref()
+    await once(hub.#server.listen(0, '127.0.0.1').unref(), 'listening')
     return hub
   }
 
@@ -63,7 +60,7 @@ export class LocalHub {
       await answerHub(operation, async (of) => this.#find(of), exchange)
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy()
-      else refuseHub(exchange, toRefusal(error))
+      else refuseHub(exchange, toHubRefusal(error, exchange))
     }
   }
 
@@ -123,10 +120,4 @@ async function sendFile(
   await sendCopyFile({ root, copy, path, range: answer }, response, () => {
     response.writeHead(answer.status, headers)
   })
-}
-
-function toRefusal(error: unknown): HubRefusal {
-  if (error instanceof HubRefusal) return error
-  if (error instanceof S3Error) return new HubRefusal(error.status, '', error.message)
-  return new HubRefusal(500, '', error instanceof Error ? error.message : String(error))
 }

@@ -36,7 +36,7 @@ export function isInPlace(root: string, { copyId, dataset, version, directory, s
 /** A vanished object says nothing about the others that clients wait for: the next listing will. */
 export function objectGone(failure: unknown): unknown {
   if (!isDscError(failure, 'SOURCE_NOT_FOUND')) return failure
-  return new S3Error({ code: 'ServiceUnavailable', status: 503, retryAfterSeconds: 5 }, failure.message)
+  return new S3Error('ServiceUnavailable', failure.message)
 }
 
 /** The folder of the manifest at a located place. */

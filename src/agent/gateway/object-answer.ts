@@ -34,10 +34,7 @@ export function findAnswer(
   if (entry === undefined) return undefined
   if (entry === null || entry.state === 'elsewhere') throw missing(asked)
   if (asked.versionId !== undefined && asked.versionId !== (entry.versionId ?? 'null'))
-    throw new S3Error(
-      { code: 'NoSuchVersion', status: 404 },
-      'dsc serves one version of each object, and not this one',
-    )
+    throw new S3Error('NoSuchVersion', 'dsc serves one version of each object, and not this one')
   const part =
     asked.partNumber === undefined
       ? undefined
@@ -47,7 +44,7 @@ export function findAnswer(
 
 /** The refusal for an object that does not exist. */
 export function missing({ key }: Pick<AskedObject, 'key'>): S3Error {
-  return new S3Error({ code: 'NoSuchKey', status: 404 }, `The specified key does not exist: ${key}`)
+  return new S3Error('NoSuchKey', `The specified key does not exist: ${key}`)
 }
 
 function knownPartBytes({ facts }: ManifestEntry): number | undefined {

@@ -27,20 +27,18 @@ export interface Passed {
   isReplaced: boolean
 }
 
+interface PassedOptions {
+  readonly cache: Cache
+  readonly signal: AbortSignal
+  readonly note: (sentence: string) => void
+}
+
 /** Datasets for which there is no room: their bytes go straight from the source to the client. */
 export class PassedDatasets {
-  readonly #options: {
-    readonly cache: Cache
-    readonly signal: AbortSignal
-    readonly note: (sentence: string) => void
-  }
+  readonly #options: PassedOptions
   readonly #passed = new Map<string, { untilMs: number; readonly passed: Promise<Passed> }>()
 
-  constructor(options: {
-    readonly cache: Cache
-    readonly signal: AbortSignal
-    readonly note: (sentence: string) => void
-  }) {
+  constructor(options: PassedOptions) {
     this.#options = options
   }
 

@@ -1,14 +1,9 @@
 import { compareKeys } from '../../model/compare-keys.js'
+import type { ManifestObject } from '../../model/manifest.js'
 import type { ListQuery } from './s3-request.js'
 
-/** An object in a listing. */
-interface ListedKey {
-  /** The full key in the bucket. */
-  readonly key: string
-  readonly sizeBytes: number
-  readonly etag: string | null
-  readonly modifiedAtMs: number
-}
+/** An object in a listing, with its full key in the bucket. */
+type ListedKey = Pick<ManifestObject, 'key' | 'sizeBytes' | 'etag' | 'modifiedAtMs'>
 
 /** Objects of a bucket in byte order of their UTF-8 keys, starting at the first key that is not below `key`. */
 export type KeysFrom = (key: string) => Iterable<ListedKey>

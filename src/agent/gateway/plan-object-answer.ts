@@ -1,12 +1,8 @@
+import type { ManifestObject } from '../../model/manifest.js'
 import { S3Error } from './s3-request.js'
 
 /** The facts that decide an answer to GET or HEAD of an object. */
-interface ObjectState {
-  readonly sizeBytes: number
-  /** Without quotes. */
-  readonly etag: string | null
-  readonly modifiedAtMs: number
-}
+type ObjectState = Pick<ManifestObject, 'sizeBytes' | 'etag' | 'modifiedAtMs'>
 
 /** The answer to a request for an object: all of it, one range, or "not modified". */
 export type ObjectAnswer =
@@ -49,8 +45,7 @@ export function planObjectAnswer(headers: Headers, object: ObjectState, part?: A
   const [ifMatch, ifNoneMatch] = [header('if-match'), header('if-none-match')]
   const isRefused =
     ifMatch === undefined ? isChangedSince('if-unmodified-since') : !isSame(ifMatch, object.etag)
-  if (isRefused)
-    throw new S3Error({ code: 'PreconditionFailed', status: 412 }, 'the object is not as the request expects')
+  if (isRefused) throw new S3Error('PreconditionFailed', 'the object is not as the request expects')
   const isKnown =
     ifNoneMatch === undefined
       ? isChangedSince('if-modified-since') === false
@@ -60,10 +55,7 @@ export function planObjectAnswer(headers: Headers, object: ObjectState, part?: A
   const range = ifRange === undefined || isSame(ifRange, object.etag) ? header('range') : undefined
   if (part === undefined) return planRange(range, object.sizeBytes)
   if (range === undefined) return planPart(part, object)
-  throw new S3Error(
-    { code: 'InvalidRequest', status: 400 },
-    'Cannot specify both Range header and partNumber query parameter',
-  )
+  throw new S3Error('InvalidRequest', 'Cannot specify both Range header and partNumber query parameter')
 }
 
 /** The etag of a multipart object ends in the number of parts; any other object is its own first part. */
@@ -74,7 +66,7 @@ function planPart(
   const parts = Number(/-(\d+)$/.exec(etag ?? '')?.[1] ?? 1)
   if (number > parts)
     throw new S3Error(
-      { code: 'InvalidPartNumber', status: 416 },
+      'InvalidPartNumber',
       `The requested partnumber is not satisfiable: the object has ${parts}`,
     )
   if (sizeBytes === 0) return { status: 200, offset: 0, length: 0 }
@@ -82,7 +74,7 @@ function planPart(
   const offset = (number - 1) * (uploadPartBytes ?? sizeBytes)
   if (offset >= sizeBytes || uploadPartBytes === undefined)
     throw new S3Error(
-      { code: 'NotImplemented', status: 501 },
+      'NotImplemented',
       'the origin did not say where the parts of this object begin: ask for ranges',
     )
   return { status: 206, offset, length: Math.min(uploadPartBytes, sizeBytes - offset), parts }
@@ -103,10 +95,7 @@ function planRange(range: string | undefined, sizeBytes: number): ObjectAnswer {
   if (offset >= end) {
     // Some clients recognize an empty object by these.
     const details = { RangeRequested: range!, ActualObjectSize: String(sizeBytes) }
-    throw new S3Error(
-      { code: 'InvalidRange', status: 416, details },
-      'The requested range is not satisfiable',
-    )
+    throw new S3Error('InvalidRange', 'The requested range is not satisfiable', { details })
   }
   return { status: 206, offset, length: end - offset }
 }

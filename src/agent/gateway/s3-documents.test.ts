@@ -4,7 +4,7 @@ import { formatBuckets, formatError, formatListing } from './s3-documents.js'
 import { encodeToken, parseS3Request, S3Error } from './s3-request.js'
 
 test('an error that names a key with control characters is a document that XML has', () => {
-  const error = new S3Error({ code: 'NoSuchKey', status: 404 }, 'a\0b\u0001c\uFFFFd <ü>')
+  const error = new S3Error('NoSuchKey', 'a\0b\u0001c\uFFFFd <ü>')
   assert.match(
     formatError(error, '/bucket/a%00b', '1'),
     /<Message>a\uFFFDb\uFFFDc\uFFFDd &lt;ü&gt;<\/Message>/,

@@ -37,6 +37,32 @@ export interface ListQuery {
   readonly showsOwner: boolean
 }
 
+/** S3's codes of refusals, and the HTTP status of each. */
+const STATUSES = {
+  AuthorizationHeaderMalformed: 400,
+  AuthorizationQueryParametersError: 400,
+  InvalidArgument: 400,
+  InvalidBucketName: 400,
+  InvalidRequest: 400,
+  InvalidURI: 400,
+  AccessDenied: 403,
+  InvalidAccessKeyId: 403,
+  RequestTimeTooSkewed: 403,
+  SignatureDoesNotMatch: 403,
+  NoSuchBucket: 404,
+  NoSuchKey: 404,
+  NoSuchVersion: 404,
+  PreconditionFailed: 412,
+  InvalidPartNumber: 416,
+  InvalidRange: 416,
+  InternalError: 500,
+  NotImplemented: 501,
+  ServiceUnavailable: 503,
+  SlowDown: 503,
+} as const
+/** How soon a client may ask again that was refused for the moment. */
+const RETRY_AFTER_SECONDS = 5
+
 /** A refusal in S3's terms. */
 export class S3Error extends Error {
   readonly code: string
@@ -47,19 +73,15 @@ export class S3Error extends Error {
   readonly details: Readonly<Record<string, string>>
 
   constructor(
-    answer: {
-      readonly code: string
-      readonly status: number
-      readonly retryAfterSeconds?: number
-      readonly details?: Readonly<Record<string, string>>
-    },
+    code: keyof typeof STATUSES,
     message: string,
+    more: { readonly retryAfterSeconds?: number; readonly details?: S3Error['details'] } = {},
   ) {
     super(message)
-    this.code = answer.code
-    this.status = answer.status
-    this.retryAfterSeconds = answer.retryAfterSeconds
-    this.details = answer.details ?? {}
+    this.code = code
+    this.status = STATUSES[code]
+    this.retryAfterSeconds = more.retryAfterSeconds ?? (this.status === 503 ? RETRY_AFTER_SECONDS : undefined)
+    this.details = more.details ?? {}
   }
 }
 
@@ -113,14 +135,11 @@ export function parseS3Request(request: {
   const [rawPath = '', rawQuery = ''] = url.split(/\?(.*)/s, 2)
   const query = new URLSearchParams(rawQuery)
   if (method !== 'GET' && method !== 'HEAD')
-    throw new S3Error(
-      { code: 'AccessDenied', status: 403 },
-      'dsc serves datasets to be read: nothing can be written through it',
-    )
+    throw new S3Error('AccessDenied', 'dsc serves datasets to be read: nothing can be written through it')
   const path = decodePath(rawPath)
   const [bucket, key] = hostBucket === undefined ? splitPath(path) : [hostBucket, path.slice(1)]
   if (bucket === '' && key !== '')
-    throw new S3Error({ code: 'InvalidBucketName', status: 400 }, 'the path has no bucket before the key')
+    throw new S3Error('InvalidBucketName', 'the path has no bucket before the key')
   requireKnown(query, bucket === '' ? 'service' : key === '' ? 'bucket' : 'object')
   if (bucket === '') return parseBucketList(query)
   if (key !== '') {
@@ -152,9 +171,8 @@ function requireKnown(query: URLSearchParams, of: keyof typeof PARAMETERS): void
   for (const name of query.keys()) {
     if (PARAMETERS[of].has(name) || COMMON_PARAMETER.test(name)) continue
     if (of === 'object' && name in RESPONSE_HEADERS) continue
-    if (name === 'AWSAccessKeyId' || name === 'Signature')
-      throw new S3Error({ code: 'InvalidRequest', status: 400 }, SIGN_V4)
-    throw new S3Error({ code: 'NotImplemented', status: 501 }, `dsc does not answer ?${name}`)
+    if (name === 'AWSAccessKeyId' || name === 'Signature') throw new S3Error('InvalidRequest', SIGN_V4)
+    throw new S3Error('NotImplemented', `dsc does not answer ?${name}`)
   }
 }
 
@@ -165,7 +183,7 @@ function readResponseHeaders(query: URLSearchParams): Readonly<Record<string, st
     if (value === null) continue
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw new S3Error(
-        { code: 'InvalidArgument', status: 400 },
+        'InvalidArgument',
         `${parameter}: expected what a header may hold, found ${JSON.stringify(value)}`,
       )
     headers[header] = value
@@ -177,10 +195,7 @@ function parseBucketList(query: URLSearchParams): S3Operation {
   const rawMost = query.get('max-buckets') ?? String(MAX_BUCKETS)
   const most = /^\d{1,5}$/.test(rawMost) ? Number(rawMost) : 0
   if (most < 1 || most > MAX_BUCKETS)
-    throw new S3Error(
-      { code: 'InvalidArgument', status: 400 },
-      `max-buckets: expected 1 to ${MAX_BUCKETS}, found ${rawMost}`,
-    )
+    throw new S3Error('InvalidArgument', `max-buckets: expected 1 to ${MAX_BUCKETS}, found ${rawMost}`)
   const after = decodeToken(query.get('continuation-token') ?? undefined) ?? ''
   return { kind: 'ListBuckets', prefix: query.get('prefix') ?? '', after, maxBuckets: most }
 }
@@ -189,10 +204,7 @@ function parsePartNumber(raw: string | null): number | undefined {
   if (raw === null) return undefined
   const partNumber = /^\d{1,5}$/.test(raw) ? Number(raw) : 0
   if (partNumber < 1 || partNumber > MAX_PARTS)
-    throw new S3Error(
-      { code: 'InvalidArgument', status: 400 },
-      `partNumber: expected 1 to ${MAX_PARTS}, found ${raw}`,
-    )
+    throw new S3Error('InvalidArgument', `partNumber: expected 1 to ${MAX_PARTS}, found ${raw}`)
   return partNumber
 }
 
@@ -200,19 +212,13 @@ function parseList(bucket: string, query: URLSearchParams): S3Operation {
   const isV2 = query.get('list-type') === '2'
   const rawMaxKeys = query.get('max-keys') ?? String(MAX_KEYS)
   if (!/^\d{1,10}$/.test(rawMaxKeys))
-    throw new S3Error(
-      { code: 'InvalidArgument', status: 400 },
-      `max-keys: expected a number, found ${rawMaxKeys}`,
-    )
+    throw new S3Error('InvalidArgument', `max-keys: expected a number, found ${rawMaxKeys}`)
   const continuationToken = query.get('continuation-token') ?? undefined
   const startAfter = query.get('start-after') ?? undefined
   const marker = query.get('marker') ?? ''
   const encoding = query.get('encoding-type')
   if (encoding !== null && encoding !== 'url')
-    throw new S3Error(
-      { code: 'InvalidArgument', status: 400 },
-      `encoding-type: expected url, found ${encoding}`,
-    )
+    throw new S3Error('InvalidArgument', `encoding-type: expected url, found ${encoding}`)
   return {
     kind: isV2 ? 'ListObjectsV2' : 'ListObjects',
     bucket,
@@ -235,10 +241,7 @@ export function encodeToken(after: string): string {
 function decodeToken(token: string | undefined): string | undefined {
   if (token === undefined) return undefined
   if (!/^[A-Za-z0-9_-]+$/.test(token))
-    throw new S3Error(
-      { code: 'InvalidArgument', status: 400 },
-      'continuation-token: expected one that a listing returned',
-    )
+    throw new S3Error('InvalidArgument', 'continuation-token: expected one that a listing returned')
   return Buffer.from(token, 'base64url').toString()
 }
 
@@ -247,7 +250,7 @@ function decodePath(rawPath: string): string {
   try {
     return decodeURIComponent(rawPath)
   } catch {
-    throw new S3Error({ code: 'InvalidURI', status: 400 }, 'the path has broken percent escapes')
+    throw new S3Error('InvalidURI', 'the path has broken percent escapes')
   }
 }
 

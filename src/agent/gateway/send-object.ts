@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { filesDirectory } from '../../cache/cache-layout.js'
 import type { DscError } from '../../failure/dsc-error.js'
-import { manifestPath } from '../../manifest/manifest-file.js'
+import { manifestPath } from '../../manifest/manifest-path.js'
 import { sendCopyFile } from '../copies/send-copy-file.js'
 import type { GatewayClient } from './gateway-client.js'
 import type { GatewayCopies } from './gateway-copies.js'

@@ -59,23 +59,15 @@ export function verifySignature(
 ): string {
   const parameters = splitQuery(request.url)
   const query = new Map(parameters)
-  if (/^AWS /i.test(String(request.headers.authorization)))
-    throw new S3Error({ code: 'InvalidRequest', status: 400 }, SIGN_V4)
+  if (/^AWS /i.test(String(request.headers.authorization))) throw new S3Error('InvalidRequest', SIGN_V4)
   const claim = query.has('X-Amz-Signature') ? readPresigned(query, nowMs) : readHeader(request, nowMs)
   requireScope(claim)
   const secrets = findSecrets(claim.accessKeyId)
   if (secrets.length === 0)
-    throw new S3Error(
-      { code: 'InvalidAccessKeyId', status: 403 },
-      'dsc gave out no such key; `dsc gateway key` gives one',
-    )
+    throw new S3Error('InvalidAccessKeyId', 'dsc gave out no such key; `dsc gateway key` gives one')
   const canonical = canonicalRequest(request, parameters, claim)
   const isOurs = secrets.some((secret) => isSecret(claim.signature, sign(secret, claim, canonical)))
-  if (!isOurs)
-    throw new S3Error(
-      { code: 'SignatureDoesNotMatch', status: 403 },
-      'the signature is not of this request and this key',
-    )
+  if (!isOurs) throw new S3Error('SignatureDoesNotMatch', 'the signature is not of this request and this key')
   return claim.accessKeyId
 }
 
@@ -87,16 +79,10 @@ function readHeader({ headers }: SignedRequest, nowMs: number): Claim {
     )
   const date = headers['x-amz-date']
   if (!match || typeof date !== 'string')
-    throw new S3Error(
-      { code: 'InvalidRequest', status: 400 },
-      `expected an ${ALGORITHM} Authorization header and x-amz-date`,
-    )
+    throw new S3Error('InvalidRequest', `expected an ${ALGORITHM} Authorization header and x-amz-date`)
   const [, accessKeyId = '', scope = '', signedHeaders = '', signature = ''] = match
   if (Math.abs(parseDate(date) - nowMs) > MAX_SKEW_MS)
-    throw new S3Error(
-      { code: 'RequestTimeTooSkewed', status: 403 },
-      'the clocks of client and gateway differ by over 15 minutes',
-    )
+    throw new S3Error('RequestTimeTooSkewed', 'the clocks of client and gateway differ by over 15 minutes')
   const payloadHash = headers['x-amz-content-sha256']
   return {
     accessKeyId,
@@ -117,12 +103,9 @@ function readPresigned(query: ReadonlyMap<string, string>, nowMs: number): Claim
     parameter('X-Amz-Algorithm') !== ALGORITHM ||
     !(expiresSeconds > 0 && expiresSeconds <= MAX_PRESIGNED_SECONDS)
   )
-    throw new S3Error(
-      { code: 'AuthorizationQueryParametersError', status: 400 },
-      `expected ${ALGORITHM} and X-Amz-Expires`,
-    )
+    throw new S3Error('AuthorizationQueryParametersError', `expected ${ALGORITHM} and X-Amz-Expires`)
   if (nowMs < parseDate(date) - MAX_SKEW_MS || nowMs > parseDate(date) + expiresSeconds * 1000)
-    throw new S3Error({ code: 'AccessDenied', status: 403 }, 'Request has expired')
+    throw new S3Error('AccessDenied', 'Request has expired')
   return {
     accessKeyId,
     scope: scope.join('/'),
@@ -138,7 +121,7 @@ function requireScope({ scope, date }: Claim): void {
   const [day, , , end, ...rest] = scope.split('/')
   if (day === date.slice(0, 8) && end === 'aws4_request' && rest.length === 0) return
   throw new S3Error(
-    { code: 'AuthorizationHeaderMalformed', status: 400 },
+    'AuthorizationHeaderMalformed',
     'expected a credential of the form key/date/region/service/aws4_request, with the date of the request',
   )
 }
@@ -208,7 +191,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new S3Error({ code: 'InvalidURI', status: 400 }, 'the URL has broken percent escapes')
+    throw new S3Error('InvalidURI', 'the URL has broken percent escapes')
   }
 }
 
@@ -221,8 +204,7 @@ function escapeUri(text: string): string {
 function parseDate(date: string): number {
   const match = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date)
   const at = match ? Date.parse(`${match.slice(1, 4).join('-')}T${match.slice(4, 7).join(':')}Z`) : Number.NaN
-  if (Number.isNaN(at))
-    throw new S3Error({ code: 'AccessDenied', status: 403 }, 'expected a date such as 20260102T030405Z')
+  if (Number.isNaN(at)) throw new S3Error('AccessDenied', 'expected a date such as 20260102T030405Z')
   return at
 }
 

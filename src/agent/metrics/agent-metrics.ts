@@ -3,14 +3,19 @@ import type { Cache } from '../../cache/cache.js'
 import { measureRoom } from '../../cache/kept-copies.js'
 import type { CopyUse } from '../../model/copy.js'
 import { findOwner } from '../../model/dataset.js'
+import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { quotaBytes } from '../../policy/quota.js'
 import type { Origins } from '../../sources/source.js'
+import { findPodNamespace } from '../csi/volume-leases.js'
 import type { Metrics } from './metrics.js'
 
 const MAX_EVENTS = 10_000
 /** Gauges whose labels come and go. */
-const LABELLED_GAUGES = ['dsc_copies', 'dsc_leases', 'dsc_arriving_readers', 'dsc_arriving_waits'] as const
+const LABELLED_GAUGES = [
+  ...(['dsc_copies', 'dsc_leases', 'dsc_arriving_readers', 'dsc_arriving_waits'] as const),
+  ...(['dsc_volumes', 'dsc_volume_bytes'] as const),
+]
 
 /** The first limit that was exceeded: one of a few words. */
 function reasonOf(detail: RecordEvent['detail']): string {
@@ -96,17 +101,38 @@ export class AgentMetrics {
     const { record, node } = this.#cache
     const metrics = this.#metrics
     const nowMs = record.nowMs()
-    const copies = await record.listCopies({ node }, nowMs)
+    const sums = await record.sumCopies({ node }, nowMs)
+    const coming = await record.listCopies({ node, states: ['reserved', 'staging'] }, nowMs)
     const leases = await record.listLeases({ node })
     const live = leases.filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > nowMs)
     for (const gauge of LABELLED_GAUGES) metrics.clear(gauge)
-    for (const [state, found] of Map.groupBy(copies, (copy) => copy.state))
-      metrics.set('dsc_copies', { state }, found.length)
+    for (const [state, found] of Map.groupBy(sums, (sum) => sum.state))
+      metrics.set('dsc_copies', { state }, addUp(found, 'copies'))
     for (const [purpose, found] of Map.groupBy(live, (lease) => lease.purpose))
       metrics.set('dsc_leases', { purpose }, found.length)
-    const chargedBytes = copies.reduce((sum, copy) => sum + copy.chargedBytes, 0)
-    metrics.set('dsc_charged_bytes', {}, chargedBytes)
-    await this.#measureArrivals(copies.filter((copy) => copy.isBeingStaged))
+    metrics.set('dsc_charged_bytes', {}, addUp(sums, 'chargedBytes'))
+    await this.#measureVolumes(live)
+    await this.#measureArrivals(coming.filter((copy) => copy.isBeingStaged))
+  }
+
+  /** By namespace of their pods. Prometheus' own label `namespace` is that of the agents. */
+  async #measureVolumes(leases: readonly PlacedLease[]): Promise<void> {
+    const namespaces = Map.groupBy(leases, findPodNamespace)
+    namespaces.delete(undefined)
+    if (namespaces.size === 0) return
+    const datasets = [...new Set([...namespaces.values()].flat().map(({ dataset }) => dataset))]
+    const { record, node } = this.#cache
+    const copies = await record.listCopies({ node, datasets }, record.nowMs())
+    for (const [namespace, found] of namespaces) {
+      const labels = { pod_namespace: namespace! }
+      const ids = new Set(found.map(({ copyId }) => copyId))
+      const used = copies.filter(({ copyId }) => ids.has(copyId))
+      this.#metrics.set('dsc_volume_bytes', labels, addUp(used, 'chargedBytes'))
+      const ready = new Set(used.filter(({ state }) => state === 'ready').map(({ copyId }) => copyId))
+      const isReady = found.filter(({ copyId }) => ready.has(copyId)).length
+      this.#metrics.set('dsc_volumes', { ...labels, state: 'ready' }, isReady)
+      this.#metrics.set('dsc_volumes', { ...labels, state: 'waiting' }, found.length - isReady)
+    }
   }
 
   async #measureArrivals(staged: readonly CopyUse[]): Promise<void> {
@@ -135,6 +161,13 @@ export class AgentMetrics {
     this.#metrics.set('dsc_sent_bytes_per_second', {}, Math.round(((bytes - before) / (nowMs - atMs)) * 1000))
     this.#sent = { atMs: nowMs, bytes }
   }
+}
+
+function addUp<Field extends 'copies' | 'chargedBytes'>(
+  sums: readonly { readonly [name in Field]: number }[],
+  field: Field,
+): number {
+  return sums.reduce((total, sum) => total + sum[field], 0)
 }
 
 /** Datasets of one user alone share a label: everybody on the machine may read the metrics. */

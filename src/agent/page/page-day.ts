@@ -5,6 +5,7 @@ import { STALL_EVENTS, traceStalls } from '../../cache/status/trace-stalls.js'
 import { HALF_HOURS, type NodeDay, traceNodes, traceUses, USE_EVENTS } from '../../cache/status/trace-uses.js'
 import { compareText } from '../../model/compare-text.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
+import { FreshAnswers } from '../../platform/fresh-answers.js'
 
 /** How long the events of a day stay fresh, in ms: a step of the day is five minutes long. */
 const KEPT_MS = 60_000
@@ -27,7 +28,7 @@ type PageDayAnswer = ReturnType<typeof addUp>
 /** The day before now for the curves, the map of nodes and the lists beside them. */
 export class PageDay {
   readonly #cache: Pick<Cache, 'record' | 'nowMs'>
-  #events: Promise<DayEvents> | undefined
+  readonly #events = new FreshAnswers<DayEvents>({ freshMs: KEPT_MS, most: 1 })
   /** One answer to all viewers of a status: a busy day takes 60 ms to add up. */
   readonly #answers = new WeakMap<ClusterStatus, Promise<PageDayAnswer>>()
 
@@ -38,24 +39,10 @@ export class PageDay {
   describe(status: ClusterStatus): Promise<PageDayAnswer> {
     const known = this.#answers.get(status)
     if (known) return known
-    const answer = this.#readEvents().then((events) => addUp(events, status))
+    const answer = this.#events.get('day', () => this.#readDay()).then((events) => addUp(events, status))
     this.#answers.set(status, answer)
     answer.catch(() => this.#answers.delete(status))
     return answer
-  }
-
-  #readEvents(): Promise<DayEvents> {
-    if (this.#events) return this.#events
-    const forget = () => {
-      this.#events = undefined
-    }
-    const timer = setTimeout(forget, KEPT_MS).unref()
-    this.#events = this.#readDay()
-    this.#events.catch(() => {
-      clearTimeout(timer)
-      forget()
-    })
-    return this.#events
   }
 
   async #readDay(): Promise<DayEvents> {
@@ -107,8 +94,9 @@ function addUp(events: DayEvents, status: ClusterStatus) {
 
 /** Keeps the part of a detail that the figures read: 20,000 events with paths and versions would take 20 MB. */
 function keepFigures(detail: RecordEvent['detail']) {
-  const { fetchedBytes, origins, chargedBytes, isHit, waitedMs, sinceMs, gpus, gpuMs, waits } = detail
-  return { fetchedBytes, origins, chargedBytes, isHit, waitedMs, sinceMs, gpus, gpuMs, waits }
+  const { fetchedBytes, origins, chargedBytes, isHit, waitedMs, readyMs, sinceMs, gpus, gpuMs, waits } =
+    detail
+  return { fetchedBytes, origins, chargedBytes, isHit, waitedMs, readyMs, sinceMs, gpus, gpuMs, waits }
 }
 
 /** All nodes, or those with the most trouble, waits and bytes; in the order of their names. */

@@ -2,8 +2,8 @@ import { describeReport, type EgressPrice, parsePrice } from '../../cache/accoun
 import { type Report, readReport } from '../../cache/accounting/read-report.js'
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { BoundedMap } from '../../model/bounded-map.js'
 import { parseDuration } from '../../model/duration.js'
+import { FreshAnswers } from '../../platform/fresh-answers.js'
 
 /** How long a report stays fresh, in ms: pages ask again and again, and the history can be long. */
 const KEPT_MS = 60_000
@@ -16,15 +16,10 @@ const MAX_JOBS = 20
 /** The shortest wait that is listed, in ms: below, it reads as 0 s. */
 const NOTABLE_MS = 1000
 
-interface KeptReport {
-  readonly atMs: number
-  readonly report: Promise<Report>
-}
-
 /** Reports for the page, as in `dsc report --json`, with long lists cut. */
 export class PageReports {
   readonly #cache: Pick<Cache, 'record' | 'nowMs'>
-  readonly #kept = new BoundedMap<string, KeptReport>(MAX_KEPT)
+  readonly #kept = new FreshAnswers<Report>({ freshMs: KEPT_MS, most: MAX_KEPT })
 
   constructor(cache: Pick<Cache, 'record' | 'nowMs'>) {
     this.#cache = cache
@@ -55,15 +50,12 @@ export class PageReports {
   }
 
   #read(asked: { readonly sinceMs: number; readonly node: string | undefined }): Promise<Report> {
-    const { record, nowMs } = this.#cache
-    const key = JSON.stringify(asked)
-    const kept = this.#kept.get(key)
-    if (kept && nowMs() - kept.atMs < KEPT_MS) return kept.report
+    const { record } = this.#cache
+    const nowMs = this.#cache.nowMs()
     const { sinceMs, node } = asked
-    const report = readReport(record, { sinceMs: nowMs() - sinceMs, nowMs: nowMs(), node })
-    this.#kept.set(key, { atMs: nowMs(), report })
-    report.catch(() => this.#kept.delete(key))
-    return report
+    return this.#kept.get(JSON.stringify(asked), () =>
+      readReport(record, { sinceMs: nowMs - sinceMs, nowMs, node }),
+    )
   }
 }
 

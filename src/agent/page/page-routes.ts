@@ -5,6 +5,7 @@ import { readExplanation } from '../../cache/status/read-explanation.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { isLoopback } from '../../model/host-port.js'
+import { tryJson } from '../../model/try-json.js'
 import type { Route, RouteCall } from '../server/agent-server.js'
 import { isOwnName } from '../server/own-name.js'
 import { PageDay } from './page-day.js'
@@ -79,27 +80,17 @@ export function pageRoutes(
       windowMatrix(await page.status(), { rows: parseWindow(query), columns: parseWindow(query, 'node-') }),
     ),
     data('copies', async (query) => {
-      const limit = PAGE_ROWS
-      const copies = await record.listCopies(
-        { ...parseFilter(query), ...parseAfterCopy(query), limit },
-        nowMs(),
-      )
-      return { rows: copies.map(describeCopy), isLast: copies.length < limit }
+      const filter = { ...parseFilter(query), ...parseAfterCopy(query), limit: PAGE_ROWS }
+      return describeRows(await record.listCopies(filter, nowMs()), describeCopy)
     }),
     data('leases', async (query) => {
-      const limit = PAGE_ROWS
-      const leases = await record.listLeases({ ...parseFilter(query), ...parseAfterLease(query), limit })
-      return { rows: leases.map(describeLease), isLast: leases.length < limit }
+      const filter = { ...parseFilter(query), ...parseAfterLease(query), limit: PAGE_ROWS }
+      return describeRows(await record.listLeases(filter), describeLease)
     }),
     data('history', async (query) => {
-      const limit = PAGE_ROWS
-      const before = parseCount(query, 'before', { from: 0, to: Number.MAX_SAFE_INTEGER, otherwise: -1 })
-      const events = await record.listEvents({
-        ...parseFilter(query),
-        before: before < 0 ? undefined : before,
-        limit,
-      })
-      return { rows: events.map(describeEvent), isLast: events.length < limit }
+      const count = parseCount(query, 'before', { from: 0, to: Number.MAX_SAFE_INTEGER, otherwise: -1 })
+      const filter = { ...parseFilter(query), before: count < 0 ? undefined : count, limit: PAGE_ROWS }
+      return describeRows(await record.listEvents(filter), describeEvent)
     }),
     data('report', (query) => reports.describe(query)),
     data('why', async (query) => {
@@ -108,6 +99,10 @@ export function pageRoutes(
       return describeExplanation(await readExplanation(record, dataset, { node, nowMs: nowMs() }))
     }),
   ]
+}
+
+function describeRows<Row>(rows: readonly Row[], describe: (row: Row) => object) {
+  return { rows: rows.map(describe), isLast: rows.length < PAGE_ROWS }
 }
 
 /**
@@ -152,12 +147,7 @@ function parseAfterLease(query: URLSearchParams) {
 function parseRow(query: URLSearchParams, length: number): readonly string[] | undefined {
   const raw = query.get('after')
   if (raw === null) return undefined
-  let row: unknown
-  try {
-    row = JSON.parse(raw)
-  } catch {
-    row = undefined
-  }
+  const row = tryJson(raw)
   if (Array.isArray(row) && row.length === length && row.every((part) => typeof part === 'string')) return row
   throw new DscError('USAGE', `after: expected a list of ${length} texts`)
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { askOnce } from '../../http/ask-once.js'
+import { askAgentOnce } from '../../http/ask-agent-once.js'
 import { readKeptTable } from '../../samples/kept-tables.js'
 import type { AgentAccess } from '../calls/agent-client.js'
 import type { RouteCall } from '../server/agent-server.js'
@@ -50,7 +50,7 @@ export async function fetchKeptSamples(
   for (const path of paths) {
     try {
       const question = { ...access, signal, connectTimeoutMs: 5000, silenceMs: SILENCE_MS }
-      const answer = await askOnce(`${url}${path}`, question)
+      const answer = await askAgentOnce(`${url}${path}`, question)
       const bytes = await buffer(answer)
       if (answer.statusCode === 200) return bytes
       if (answer.statusCode === 202) return 'listing'

@@ -3,13 +3,13 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDscError } from '../../failure/dsc-error.js'
 import { StorageClient } from '../../feed/storage/storage-client.js'
 import { indexSamples } from '../../samples/index-samples.js'
 import { openSampleTable } from '../../samples/sample-table.js'
 import { FINGERPRINT_AT } from '../../samples/table-layout.js'
 import { makeCertificate } from '../../testing/certificate.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
+import { waitFor } from '../../testing/world.js'
 import { openPass, signPass } from '../server/copy-pass.js'
 import { formatSampleQuery } from './kept-samples.js'
 import { openSampleServers } from './sample-servers.js'
@@ -39,12 +39,11 @@ test('an agent with a certificate gives samples to those who believe it, and to 
     ),
   }
   const connect = (tls: { ca: string | undefined } | undefined) =>
-    StorageClient.connect({ address, token: 'one', table, tls, connectTimeoutMs: 1000 })
+    StorageClient.connect({ address, token: 'one', table, tls, connectTimeoutMs: 10_000 })
   const client = await connect({ ca: cert })
   assert.equal((await client.fetchManifest()).fingerprint, table.fingerprint)
   client.close()
-  for (const tls of [undefined, { ca: undefined }])
-    await assert.rejects(connect(tls), (error) => isDscError(error, 'FEED_GONE'))
+  for (const tls of [undefined, { ca: undefined }]) await assert.rejects(connect(tls), { code: 'FEED_GONE' })
 })
 
 test('samples are listed in a bounded number of threads, and all lists are made in the end', async (context) => {
@@ -68,7 +67,8 @@ test('samples are listed in a bounded number of threads, and all lists are made 
     }
     await answer
   }
-  assert.ok(most <= 8, `${most} threads more`) // four, and those of the thread pool for files
+  // Four, four of the thread pool for files, and three that have answered and are about to end. Sixteen without a limit.
+  assert.ok(most < 16, `${most} threads more`)
 })
 
 test('records are listed as the client says that they are written', async (context) => {
@@ -102,7 +102,7 @@ async function serveToPasses(context: TestContext, copyId = 'copy-1') {
   const serve = (by: string, content = table.bytes) => servers.serve(served, async () => content, by)
   const connect = async (token: string, port?: number) => {
     const address = { host: '127.0.0.1', port: port ?? (await serve('1@node-a')) }
-    const client = await StorageClient.connect({ address, token, table, connectTimeoutMs: 1000 })
+    const client = await StorageClient.connect({ address, token, table, connectTimeoutMs: 10_000 })
     context.after(() => client.close())
     return client
   }
@@ -132,11 +132,13 @@ test('a pass for the copy opens its samples as the token does; another one does 
 
 test('a connection ends with its pass, unless a later one is shown', async (context) => {
   const { connect } = await serveToPasses(context)
-  const short = passFor('copy-1', 300) // whole seconds: up to 1.3 s
+  const short = passFor('copy-1', 2000) // whole seconds: up to 3 s
   const [ends, stays] = await Promise.all([0, 1].map(() => connect(signPass(TOKEN, short))))
   stays!.show(signPass(TOKEN, passFor('copy-1', 60_000)))
-  await sleep(short.expiresAtMs - Date.now() + 200)
-  assert.deepEqual([ends!.isOpen, stays!.isOpen], [false, true])
+  await waitFor('the end of a connection', () => !ends!.isOpen)
+  assert.ok(Date.now() > short.expiresAtMs - 500, 'it ended with its pass')
+  await sleep(200) // the other one would have ended with it
+  assert.ok(stays!.isOpen)
   await stays!.fetchManifest()
 })
 

@@ -77,16 +77,12 @@ function requireAll(copy: Copy, table: Uint8Array | null, filter: SampleFilter):
   const { split, only, format } = filter
   const isWanted = only && matchWanted(only)
   const prefix = split === undefined ? '' : `${split.replace(/\/+$/, '')}/`
-  const manifest = Manifest.openPublished(copy.directory)
+  using manifest = Manifest.openPublished(copy.directory)
   const files: FolderFile[] = []
-  try {
-    for (const { key, sizeBytes } of manifest.entries('present')) {
-      if (!key.startsWith(prefix)) continue
-      const path = key.slice(prefix.length)
-      if (!isWanted || isWanted(path)) files.push({ path, size: sizeBytes })
-    }
-  } finally {
-    manifest.close()
+  for (const { key, sizeBytes } of manifest.entries('present')) {
+    if (!key.startsWith(prefix)) continue
+    const path = key.slice(prefix.length)
+    if (!isWanted || isWanted(path)) files.push({ path, size: sizeBytes })
   }
   const expected = planSampleFiles(files, { formats: RECOGNITIONS, format, folder: copy.path }).files.length
   const found = table === null ? 0 : openSampleTable(table).fileCount

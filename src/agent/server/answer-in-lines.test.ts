@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { askOnce } from '../../http/ask-once.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { answerInLines } from './answer-in-lines.js'
 
 async function answerWith(context: TestContext, error: unknown) {
@@ -13,8 +13,7 @@ async function answerWith(context: TestContext, error: unknown) {
     void answerInLines({ response, stopping: context.signal, note }, () => Promise.reject(error))
   })
   context.after(() => server.close())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listenLocally(server)
   const answer = await askOnce(`http://127.0.0.1:${port}/`, {
     ...{ token: undefined, signal: undefined, connectTimeoutMs: 5000, silenceMs: 5000 },
   })

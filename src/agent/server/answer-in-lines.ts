@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
 import { describeFailure } from '../../failure/dsc-error.js'
 import type { FailureAnswer } from '../../failure/failure-answer.js'
 import { explainSystemError } from '../../failure/system-failure.js'
@@ -10,18 +9,24 @@ export interface ErrorLine {
   readonly error: FailureAnswer
 }
 
+/** A line of progress. `node`: the one that it is about, if there are several. */
+export interface LineProgress {
+  readonly step: string
+  readonly node?: string
+}
+
 /** The signals and senders of work that is answered in lines. */
 export interface LineWork {
   /** Aborts when the client hangs up, or the agent stops. */
   readonly signal: AbortSignal
-  readonly onProgress: (progress: PrepareProgress) => void
+  readonly onProgress: (progress: LineProgress) => void
   /** Writes a line at once. */
   readonly write: (line: object) => void
 }
 
 const PROGRESS_INTERVAL_MS = 500
 /** Steps of which only the newest line counts; every line of another step is an event. */
-const STATES: ReadonlySet<string> = new Set(['listing', 'downloading', 'waiting'])
+const STATES: ReadonlySet<string> = new Set(['listing', 'downloading', 'waiting', 'verifying', 'adopting'])
 const PULSE_INTERVAL_MS = 2000
 
 /**
@@ -45,7 +50,7 @@ export async function answerInLines(
   response.on('close', () => hungUp.abort('the client hung up'))
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
   const write = (line: object) => void response.write(formatJsonLine(line))
-  let lastMs = Number.NEGATIVE_INFINITY
+  const lastMs = new Map<string | undefined, number>()
   // A silent agent would look like a dead one.
   const pulse = setInterval(() => {
     if (!response.writableNeedDrain) response.write('\n')
@@ -55,9 +60,10 @@ export async function answerInLines(
       signal: AbortSignal.any([hungUp.signal, stopping]),
       write,
       onProgress: (progress) => {
-        const isEarly = performance.now() - lastMs < PROGRESS_INTERVAL_MS || response.writableNeedDrain
+        const sinceMs = performance.now() - (lastMs.get(progress.node) ?? Number.NEGATIVE_INFINITY)
+        const isEarly = sinceMs < PROGRESS_INTERVAL_MS || response.writableNeedDrain
         if (isEarly && STATES.has(progress.step)) return
-        lastMs = performance.now()
+        lastMs.set(progress.node, performance.now())
         write({ progress })
       },
     })

@@ -19,8 +19,6 @@ export interface DoorSettings {
   /** Credentials for agents of other nodes. */
   readonly access: AgentAccess
   readonly undeclaredBytesPerUser: number
-  /** How long events are kept, in ms. */
-  readonly historyMs: number
   /** False: an agent that cannot open it there goes on without. */
   readonly isRequired: boolean
 }
@@ -43,6 +41,8 @@ export interface AgentOptions {
   readonly csi?: CsiSettings | undefined
   /** Where everybody on this machine may ask, and who there may do everything. Default: nowhere. */
   readonly door?: DoorSettings | undefined
+  /** Whether it cleans up the cache. Default: its users do. */
+  readonly cleansUp?: boolean
   /** Whether other machines may look at the page. Default: only this machine. */
   readonly isPageEverywhere?: boolean
   readonly note: (sentence: string) => void

@@ -1,4 +1,3 @@
-import { keepClean } from '../../cache/upkeep/keep-clean.js'
 import { type Closers, openOrClose } from '../../failure/closers.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { loadReadPeer, type ReadPeer } from '../../platform/peer-credentials.js'
@@ -7,14 +6,13 @@ import { placeOfJobs } from '../door/door-socket.js'
 import { GuardedDatasets } from '../door/guarded-datasets.js'
 import { UndeclaredBytes } from '../door/undeclared-bytes.js'
 import type { Metrics } from '../metrics/metrics.js'
-import type { PrivateCopies } from '../watch/private-copies.js'
 import type { AgentOptions } from './agent-options.js'
+import type { PrivateCopies } from './private-copies.js'
 
 const GRACE_MS = 10_000
 
 /**
- * Opens the door, and beside it the one for containers of jobs, if the configuration has one; then the service cleans
- * up the cache, too.
+ * Opens the door, and beside it the one for containers of jobs, if the configuration has one.
  */
 export async function openDoors(
   options: AgentOptions,
@@ -40,13 +38,18 @@ export async function openDoors(
       undoing.add(() => first.stop(0))
       return [first, await openDoor({ ...service, path: placeOfJobs(path), isForJobs: true })]
     })
-    closers.add(keepClean(cache, { historyMs: door.historyMs, note, stopping: work.stopping }))
-    // First: those at the doors do not wait for a cleanup.
     closers.add(() => Promise.all(opened.map((one) => one.stop(GRACE_MS))))
   } catch (error) {
     if (door.isRequired || !isDscError(error, 'CONFIG_INVALID', 'NODE_TAKEN')) throw error
+    if (isWithoutFolder(error.cause)) return
     note(`no door for the users of this machine: ${error.message}`)
   }
+}
+
+/** Whether a door could not have its folder since the root is read-only: in a container without a host's folder for it. */
+function isWithoutFolder(cause: unknown): boolean {
+  const { code, syscall } = (cause ?? {}) as NodeJS.ErrnoException
+  return code === 'EROFS' && syscall === 'mkdir'
 }
 
 /** Throws CONFIG_INVALID where the kernel cannot be asked who connects. */

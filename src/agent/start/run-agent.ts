@@ -1,12 +1,14 @@
 import { SAMPLES_FOLDER } from '../../cache/cache-layout.js'
 import { guardCopies } from '../../cache/guard-copy.js'
 import { makeHeld } from '../../cache/held-cache.js'
+import { keepClean } from '../../cache/upkeep/keep-clean.js'
 import { type Closers, openOrClose } from '../../failure/closers.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { HeldFolder } from '../../platform/held-folder.js'
 import { ArrivingObjects } from '../copies/arriving-objects.js'
 import { openLocalCopies } from '../copies/local-copies.js'
 import type { Csi } from '../csi/open-csi.js'
+import { tellCopies } from '../csi/tell-copies.js'
 import { GatewayThreads } from '../gateway/gateway-threads.js'
 import { AgentMetrics } from '../metrics/agent-metrics.js'
 import { createMetrics, type Metrics } from '../metrics/metrics.js'
@@ -17,12 +19,12 @@ import { agentUrl } from '../server/agent-url.js'
 import { requireProtection } from '../server/authorize.js'
 import { describeExpiry, readExpiryMs } from '../server/certificate-expiry.js'
 import { judgePass, openPass } from '../server/copy-pass.js'
-import { PodSightings } from '../watch/pod-sightings.js'
-import { PrivateCopies } from '../watch/private-copies.js'
-import { type NodeWatch, watchNode } from '../watch/watch-node.js'
 import type { AgentOptions } from './agent-options.js'
 import { openDoors } from './open-doors.js'
+import { PodSightings } from './pod-sightings.js'
+import { PrivateCopies } from './private-copies.js'
 import { createRoutes } from './routes.js'
+import { type NodeWatch, watchNode } from './watch-node.js'
 
 /** A running agent. */
 export interface Agent {
@@ -40,9 +42,11 @@ const GRACE_MS = 10_000
 const CERTIFICATE_MS = 24 * 3_600_000
 
 /** Starts the agent of a node. Rejects with AGENT_UNSAFE when it would be open to other machines without a token. */
-export async function startAgent(options: AgentOptions): Promise<Agent> {
-  requireProtection(options.listen, options.tokens)
+export async function startAgent(given: AgentOptions): Promise<Agent> {
+  requireProtection(given.listen, given.tokens)
   return openOrClose(async (closers) => {
+    let csi: Csi | undefined
+    const options = { ...given, cache: tellCopies(given.cache, () => csi?.copiesChanged()) }
     const { cache, listen, tls, note } = options
     await guardCopies(cache, note) // before anybody is let in
     const metrics = createMetrics()
@@ -63,11 +67,12 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     const { server, agentMetrics } = await openServer(options, answering, closers)
     closers.add(endAnswers)
     const url = agentUrl({ ...options, listen: { host: listen.host, port: server.address.port } })
-    let csi: Csi | undefined
     watch = await openWatch(options, { url, findCsi: () => csi }, closers)
     await agentMetrics.refresh()
     const gateway = await openGateway(options, metrics, closers)
     csi = await openPlugin(options, privates, closers)
+    // Before the doors, so that it ends after them: nobody there waits for a cleanup.
+    if (options.cleansUp) closers.add(keepClean(cache, { note, stopping: stopping.signal }))
     await openDoors(options, { metrics, privates, stopping: stopping.signal }, closers)
     const stop = () => {
       endAnswers() // at once: clients of the gateway may take a while

@@ -6,11 +6,12 @@ import { buffer, text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DscError } from '../../failure/dsc-error.js'
 import type { StorageNodePlace } from '../../feed/sources/storage-node.js'
-import type { StorageTls } from '../../feed/storage/open-socket.js'
+import type { StripedOptions } from '../../feed/sources/stripe-supply.js'
 import type { StorageAddress } from '../../feed/storage/storage-client.js'
-import { askOnce, type Question } from '../../http/ask-once.js'
+import { askAgentOnce } from '../../http/ask-agent-once.js'
+import type { Question } from '../../http/ask-once.js'
 import { LOOK_MS } from '../../platform/poll.js'
-import { type MergedTable, mergeTables } from '../../samples/merge-tables.js'
+import { mergeTables } from '../../samples/merge-tables.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import type { CopyAccess } from '../calls/copy-access.js'
 import { formatSampleQuery } from '../samples/kept-samples.js'
@@ -22,14 +23,8 @@ export interface StripeHolder {
   readonly url: string
 }
 
-/** Everything that a feed needs to read a striped dataset. */
-export interface OpenedStripes {
-  readonly merged: MergedTable
-  readonly nodes: readonly StorageNodePlace[]
-  readonly replicas: readonly StorageNodePlace[]
-  /** Undefined if agents have no certificates. Either all have one, or none. */
-  readonly tls: StorageTls | undefined
-}
+/** Everything that a feed needs to read a striped dataset. Either all agents have certificates, or none. */
+export type OpenedStripes = Pick<StripedOptions, 'merged' | 'nodes' | 'replicas' | 'tls'>
 
 interface OpenStripesOptions {
   readonly dataset: string
@@ -170,5 +165,5 @@ async function ask(
 ): Promise<IncomingMessage> {
   const shown = { ca: access.ca, token: await access.tokenFor(copyId) }
   const limits = { signal, connectTimeoutMs: 5000, silenceMs: TIMEOUT_MS }
-  return askOnce(`${url}/v1/copies/${copyId}/${path}`, { ...shown, ...what, ...limits })
+  return askAgentOnce(`${url}/v1/copies/${copyId}/${path}`, { ...shown, ...what, ...limits })
 }

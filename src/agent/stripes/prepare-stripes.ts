@@ -1,32 +1,25 @@
-import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
 import type { Reservation } from '../../cache/prepare/reserve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { type Dataset, isSameDefinition } from '../../model/dataset.js'
-import type { LeaseRequest } from '../../model/lease.js'
-import type { RecordStore } from '../../records/contract/record-store.js'
-import { type AgentAccess, cancelOnNode, prepareOnNode, reserveOnNode } from '../calls/agent-client.js'
-import { findAgents, type NodeOutcome } from '../calls/prepare-on-nodes.js'
+import { isSameDefinition } from '../../model/dataset.js'
+import { cancelOnNode, reserveOnNode } from '../calls/agent-client.js'
+import {
+  type ClusterWays,
+  findAgents,
+  type NodeOutcome,
+  type NodesRequest,
+  tryOnNode,
+} from '../calls/prepare-on-nodes.js'
 
 /** Which stripes of a dataset to place on which nodes, and for which lease. */
-export interface StripesRequest {
-  readonly record: RecordStore
-  readonly dataset: Dataset
-  readonly lease: LeaseRequest
+export interface StripesRequest extends NodesRequest, ClusterWays {
   /** The nodes of all stripes, in order. */
   readonly nodes: readonly string[]
   /** The stripes to prepare; absent: all. */
   readonly indexes?: readonly number[]
   /** The version to prepare; absent: the newest that these nodes have, else the source's. */
   readonly version?: string | undefined
-  /** Look for a new version even if the stripes are ready. */
-  readonly isRefresh: boolean
-  /** Per node; absent: the node's own limit. */
-  readonly bandwidthBytesPerSecond?: number | undefined
-  readonly access: AgentAccess
-  readonly onProgress: (node: string, progress: PrepareProgress) => void
   /** Called once every node has room, before any byte is downloaded. */
   readonly onReserved?: (version: string) => Promise<void>
-  readonly signal: AbortSignal
 }
 
 interface Target {
@@ -94,34 +87,14 @@ export async function prepareStripes(request: StripesRequest): Promise<readonly 
   return Promise.all(targets.map((target) => prepareStripe(request, target, version)))
 }
 
-async function prepareStripe(
+function prepareStripe(
   request: StripesRequest,
-  { index, node, url }: Target,
+  { index, ...agent }: Target,
   version: string,
 ): Promise<NodeOutcome> {
-  const { dataset, lease, nodes, bandwidthBytesPerSecond, access, signal } = request
-  try {
-    const prepared = await prepareOnNode({
-      node,
-      url,
-      access,
-      signal,
-      call: {
-        dataset,
-        lease,
-        isRefresh: false,
-        sharedWith: [],
-        stripe: { index, nodes },
-        version,
-        bandwidthBytesPerSecond,
-      },
-      onProgress: (progress) => request.onProgress(node, progress),
-    })
-    return { node, outcome: 'ready', prepared }
-  } catch (error) {
-    if (!(error instanceof DscError)) throw error
-    return { node, outcome: 'failed', error }
-  }
+  const { dataset, lease, nodes, bandwidthBytesPerSecond } = request
+  const asked = { dataset, lease, stripe: { index, nodes }, version, bandwidthBytesPerSecond }
+  return tryOnNode(request, agent, { ...asked, isRefresh: false, sharedWith: [] })
 }
 
 /** Reserves on all nodes, or on none. */
@@ -135,20 +108,10 @@ async function reserveAll(
   const answers = await Promise.allSettled(
     targets.map(async (target): Promise<Reserved> => {
       const { node, url, index } = target
+      const stripe = { index, nodes }
       const reservation = await reserveOnNode({
-        node,
-        url,
-        access,
-        signal,
-        call: {
-          dataset,
-          lease,
-          isRefresh,
-          isRelisted,
-          sharedWith: [],
-          stripe: { index, nodes },
-          version,
-        },
+        ...{ node, url, access, signal },
+        call: { dataset, lease, isRefresh, isRelisted, sharedWith: [], stripe, version },
         onProgress: (progress) => request.onProgress(node, progress),
       })
       if (reservation.isNew) before.made.add(reservation.copyId)

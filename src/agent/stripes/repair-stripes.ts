@@ -1,12 +1,10 @@
-import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
 import { findLayouts, type StripedLayout } from '../../cache/status/find-layouts.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { isAgentAlive } from '../../model/node.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
-import type { AgentAccess } from '../calls/agent-client.js'
-import type { NodeOutcome } from '../calls/prepare-on-nodes.js'
+import type { ClusterWays, NodeOutcome } from '../calls/prepare-on-nodes.js'
 import { planStripeRepair, type StripeRepairPlan } from './plan-stripe-repair.js'
 import { prepareStripes } from './prepare-stripes.js'
 
@@ -29,13 +27,9 @@ export async function planRepair(
  */
 export async function repairStripes(
   plan: StripeRepairPlan,
-  options: {
-    readonly record: RecordStore
+  options: ClusterWays & {
     /** Held while the repair runs. */
     readonly lease: LeaseRequest
-    readonly access: AgentAccess
-    readonly onProgress: (node: string, progress: PrepareProgress) => void
-    readonly signal: AbortSignal
   },
 ): Promise<readonly NodeOutcome[]> {
   const { layout, nodes, indexes } = plan

@@ -13,20 +13,16 @@ export interface UnusedCopy {
 }
 
 /** Figures on staging over a period. */
-export interface ReportFigures {
+export interface ReportFigures
+  extends Readonly<
+    Pick<DatasetTally, 'uses' | 'hits' | 'readBytes' | 'storeBytes' | 'peerBytes' | 'waitedMs'>
+  > {
   readonly sinceMs: number
   readonly untilMs: number
   /** Null = all nodes. */
   readonly node: string | null
-  readonly uses: number
-  readonly hits: number
-  /** Bytes that uses read, each counted as one reading of the whole dataset. */
-  readonly readBytes: number
-  readonly storeBytes: number
-  readonly peerBytes: number
   /** Bytes that the store would have sent on top of `storeBytes`, had every use read from it. */
   readonly savedBytes: number
-  readonly waitedMs: number
   /** Uses noted by an earlier dsc: they count as hits or waits, but add no bytes. */
   readonly usesOfUnknownSize: number
   /** Datasets used or staged in the period, most bytes read first. */

@@ -135,16 +135,7 @@ function parseUsed(raw: Readonly<Record<string, unknown>>): UsedVersion {
   const stripe = raw['dsc:stripe'] as UsedVersion['stripe']
   const [files, contentBytes] = [Number(raw['dsc:files'] ?? 0), Number(raw['dsc:contentBytes'] ?? 0)]
   const times = { firstUsedAtMs: 0, lastUsedAtMs: 0 }
-  return {
-    dataset: name,
-    version,
-    source: known,
-    files,
-    contentBytes,
-    stripe,
-    nodes,
-    ...times,
-  }
+  return { dataset: name, version, source: known, files, contentBytes, stripe, nodes, ...times }
 }
 
 function formatTime(ms: number): string {

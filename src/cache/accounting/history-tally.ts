@@ -1,5 +1,6 @@
 import { countOrigins } from '../../model/origins-noted.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import type { ReportAnswer } from './report-answer.js'
 
 /** A task that waited for a dataset. */
 export interface Wait {
@@ -13,20 +14,7 @@ export interface Wait {
 }
 
 /** Cost and savings of a dataset over the period, on all nodes asked about. */
-export interface DatasetTally {
-  readonly dataset: string
-  uses: number
-  hits: number
-  waitedMs: number
-  /** Bytes that its uses read, each counted as one reading of the whole dataset. */
-  readBytes: number
-  storeBytes: number
-  peerBytes: number
-  evictions: number
-  /** Stagings on a node from which it had been evicted within the period. */
-  stagedAgain: number
-  stagedAgainBytes: number
-}
+export type DatasetTally = ReportAnswer['datasets'][number]
 
 /** Requests that the policy refused with the same dataset, node and limits. */
 export interface Refusal {

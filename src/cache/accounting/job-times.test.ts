@@ -11,6 +11,11 @@ function leased(atMs: number, waitedMs: number, dataset = 'laion'): RecordEvent 
   return { ...BASE, dataset, kind: 'leased', atMs, detail: { waitedMs } }
 }
 
+/** It could read after `waitedMs`, during its download, which took `readyMs`. */
+function arrived(atMs: number, waitedMs: number, readyMs: number): RecordEvent {
+  return { ...leased(atMs, waitedMs), detail: { waitedMs, readyMs } }
+}
+
 function released(atMs: number): RecordEvent {
   return { ...BASE, kind: 'released', atMs, detail: {} }
 }
@@ -46,6 +51,13 @@ for (const { name, events, gpus, gpuMs, waits } of [
     waits: ['queue laion 8000', 'feed disk 800'],
   },
   {
+    name: 'that reads during the download waited until its first sample',
+    events: [arrived(9000, 1000, 8000), released(12_000)],
+    gpus: 1,
+    gpuMs: 11_000,
+    waits: ['queue laion 1000'],
+  },
+  {
     name: 'counts datasets that were staged side by side each moment once',
     events: [leased(5000, 3000), leased(6000, 2000, 'birds'), fed(7000, {})],
     gpus: 1,
@@ -61,6 +73,13 @@ for (const { name, events, gpus, gpuMs, waits } of [
     gpus: 1,
     gpuMs: 8000,
     waits: ['queue laion 2500', 'feed start 500', 'transform transform 500'],
+  },
+  {
+    name: 'whose ranks waited for each other waited for what the last of them waited for',
+    events: [fed(2000, { waits: { 'transform of rank 3': 300, 'disk of rank 3': 100 } })],
+    gpus: 1,
+    gpuMs: 1000,
+    waits: ['transform transform of rank 3 300', 'feed disk of rank 3 100'],
   },
   {
     name: 'adds up its feeds, nodes and times',

@@ -1,5 +1,6 @@
-import { readFedTime } from '../../model/fed-time.js'
+import { parseCulprit, readFedTime } from '../../model/fed-time.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { readUseWait } from '../../model/use-wait.js'
 
 /** Where GPUs waited: for staging before training, for their feed, or for the user's own transform. */
 export const WAIT_PLACES = ['queue', 'feed', 'transform'] as const
@@ -27,7 +28,8 @@ export interface JobTime {
 
 /** The leases and feeds of a job on one node. */
 interface JobOnNode {
-  readonly leases: { readonly dataset: string; readonly atMs: number; readonly waitedMs: number }[]
+  /** When it asked for datasets, and when it could read them. */
+  readonly leases: { readonly dataset: string; readonly askedAtMs: number; readonly readAtMs: number }[]
   endedAtMs: number
   /** When the first trainer began to count; infinite without a feed. */
   fedSinceMs: number
@@ -45,10 +47,9 @@ export class JobTimes {
   readonly #jobs = new Map<string, Map<string, JobOnNode>>()
 
   add(event: RecordEvent): void {
-    const { kind, task, node, dataset, atMs, detail } = event
+    const { kind, task, node, dataset, atMs } = event
     if (task === null) return
-    if (kind === 'leased')
-      this.#of(task, node).leases.push({ dataset, atMs, waitedMs: Number(detail.waitedMs ?? 0) })
+    if (kind === 'leased') this.#of(task, node).leases.push({ dataset, ...readUseWait(event) })
     else if (kind === 'released' || kind === 'lease-expired') {
       const job = this.#of(task, node)
       job.endedAtMs = Math.max(job.endedAtMs, atMs)
@@ -110,17 +111,17 @@ function sumJob(task: string, nodes: readonly JobOnNode[], untilMs: number): Job
 }
 
 /** Whether a lease was asked for before training, so that its wait is not among those that trainers told. */
-function isBefore({ fedSinceMs }: JobOnNode, { atMs, waitedMs }: JobOnNode['leases'][number]): boolean {
-  return atMs - waitedMs < fedSinceMs
+function isBefore({ fedSinceMs }: JobOnNode, { askedAtMs }: JobOnNode['leases'][number]): boolean {
+  return askedAtMs < fedSinceMs
 }
 
 /** Time in the queue, ms. Time in which several datasets were staged side by side counts once. */
 function sumQueue(node: JobOnNode, wait: (dataset: string, ms: number) => void): number {
   let [totalMs, countedUntilMs] = [0, 0]
-  const before = node.leases.filter((lease) => lease.waitedMs > 0 && isBefore(node, lease))
-  for (const { dataset, atMs, waitedMs } of before.sort((a, b) => a.atMs - b.atMs)) {
-    const endMs = Math.min(atMs, node.fedSinceMs)
-    const ms = Math.max(0, endMs - Math.max(atMs - waitedMs, countedUntilMs))
+  const before = node.leases.filter((lease) => lease.readAtMs > lease.askedAtMs && isBefore(node, lease))
+  for (const { dataset, askedAtMs, readAtMs } of before.sort((a, b) => a.readAtMs - b.readAtMs)) {
+    const endMs = Math.min(readAtMs, node.fedSinceMs)
+    const ms = Math.max(0, endMs - Math.max(askedAtMs, countedUntilMs))
     countedUntilMs = Math.max(countedUntilMs, endMs)
     wait(dataset, ms)
     totalMs += ms
@@ -130,7 +131,7 @@ function sumQueue(node: JobOnNode, wait: (dataset: string, ms: number) => void):
 
 /** How long a job without a feed used its datasets, ms. */
 function findUseMs({ leases, endedAtMs }: JobOnNode, untilMs: number): number {
-  const beganAtMs = Math.min(...leases.map(({ atMs }) => atMs))
+  const beganAtMs = Math.min(...leases.map(({ readAtMs }) => readAtMs))
   return Math.max(0, (endedAtMs > beganAtMs ? endedAtMs : untilMs) - beganAtMs)
 }
 
@@ -141,10 +142,11 @@ function addFedWaits(
   wait: (place: WaitPlace, culprit: string, gpuMs: number) => void,
 ): void {
   const staged = node.leases.filter((lease) => !isBefore(node, lease))
-  const stagedGpuMs = gpus * Math.max(0, ...staged.map(({ waitedMs }) => waitedMs))
+  const stagedGpuMs = gpus * Math.max(0, ...staged.map(({ askedAtMs, readAtMs }) => readAtMs - askedAtMs))
   for (const [culprit, gpuMs] of node.waits) {
     const queuedGpuMs = culprit === 'start' ? Math.min(gpuMs, stagedGpuMs) : 0
     wait('queue', staged[0]?.dataset ?? '', queuedGpuMs)
-    wait(culprit === 'transform' ? 'transform' : 'feed', culprit, gpuMs - queuedGpuMs)
+    const isTransform = parseCulprit(culprit).culprit === 'transform'
+    wait(isTransform ? 'transform' : 'feed', culprit, gpuMs - queuedGpuMs)
   }
 }

@@ -8,10 +8,12 @@ const tally = z.strictObject({
   uses: count,
   hits: count,
   waitedMs: milliseconds,
+  // Bytes that its uses read, each counted as one reading of the whole dataset.
   readBytes: byteCount,
   storeBytes: byteCount,
   peerBytes: byteCount,
   evictions: count,
+  // Stagings on a node from which it had been evicted within the period.
   stagedAgain: count,
   stagedAgainBytes: byteCount,
 })

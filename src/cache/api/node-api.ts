@@ -1,13 +1,16 @@
 import type { Dataset } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import type { Cache } from '../cache.js'
 import type { Evicted, EvictionSelection } from '../eviction/evict-copies.js'
 import type { PreparePlan } from '../prepare/plan-prepare.js'
 import type { Prepared, PrepareProgress, PrepareRequest } from '../prepare/prepare-dataset.js'
+import type { Surroundings } from '../surroundings.js'
 import type { Undone } from '../upkeep/describe-deed.js'
 import type { PastDeed } from '../upkeep/past-deeds.js'
 import type { UndoRequest } from '../upkeep/undo-deed.js'
+import { createOwnUpkeep, type UpkeepApi } from './upkeep-api.js'
 
 /** A wish to know what `prepare` would do. */
 export interface PreparePlanRequest {
@@ -27,14 +30,14 @@ export interface Leased extends Prepared {
  * The operations of commands on this node: by the cache in this process, or by the node's service through its door.
  * Both resolve and reject with the same. Commands read, lease and lock through the record instead.
  */
-export interface NodeApi {
+export interface NodeApi extends UpkeepApi {
   prepare(
     request: Omit<PrepareRequest, 'stripe' | 'version' | 'sharedWith'>,
     options: {
       readonly signal: AbortSignal
       readonly onProgress: (progress: PrepareProgress) => void
-      /** As in `downloadFiles`. */
-      readonly isReadWhileComing?: boolean
+      /** Given by a caller that reads during the download: resolves with how long it waited for its first sample, in ms. */
+      readonly firstRead?: Promise<number> | undefined
     },
   ): Promise<Leased>
   planPrepare(request: PreparePlanRequest, options: { readonly signal: AbortSignal }): Promise<PreparePlan>
@@ -51,9 +54,16 @@ export interface NodeApi {
   undo(request: UndoRequest): Promise<Undone>
 }
 
+/** Surroundings of what may change this node's cache. */
+export interface NodeSurroundings extends Surroundings {
+  /** Opens what this node does for its user: by the cache in this process, or by the node's service. */
+  readonly openApi: (record?: RecordStore) => Promise<NodeApi>
+}
+
 /** The cache in this process. What it needs is loaded when it is asked for. */
 export function createOwnApi(cache: Cache): NodeApi {
   return {
+    ...createOwnUpkeep(cache),
     prepare: async (request, options) => {
       const { prepareDataset } = await import('../prepare/prepare-dataset.js')
       return { ...(await prepareDataset(cache, request, options)), lease: request.lease }

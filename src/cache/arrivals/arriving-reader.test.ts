@@ -82,7 +82,7 @@ for (const { what, told } of [
     const sockets = await pretendToStage(t, folder, told)
     const described = await describeArrivals(root, [{ copyId: 'c' }])
     assert.deepEqual(described.get('c') ?? [], [])
-    await waitFor('the connection to end', () => sockets.size === 0, 3000)
+    await waitFor('the connection to end', () => sockets.size === 0)
   })
 
 test('what a stager tells of its readers is shown as text alone', async (t) => {

@@ -80,7 +80,7 @@ export class ArrivingReader {
   #lookForAll(directory: string): void {
     const { keys } = this.#looks.get(directory)!
     this.#looks.delete(directory)
-    const manifest = this.#isClosed ? undefined : Manifest.findPublished(directory)
+    using manifest = this.#isClosed ? undefined : Manifest.findPublished(directory)
     if (manifest === undefined) return
     try {
       for (const key of keys.keys()) keys.set(key, findIn(manifest, key))
@@ -88,8 +88,6 @@ export class ArrivingReader {
       // On a full disk SQLite cannot read what a stager is writing: the staging is about to end.
       if (!isOfSqlite(error)) throw error
       for (const key of keys.keys()) keys.set(key, 'gone')
-    } finally {
-      manifest.close()
     }
   }
 

@@ -4,7 +4,6 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,6 +16,7 @@ import { openOciSource } from '../../sources/oci/oci-source.js'
 import type { Source } from '../../sources/source.js'
 import { openWebSource } from '../../sources/web/web-source.js'
 import { startHubServer } from '../../testing/hub-server.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { needs } from '../../testing/needs.js'
 import { startOciRegistry } from '../../testing/oci-registry.js'
 import { type SourceBench, startSourceBench } from '../../testing/source-bench.js'
@@ -60,9 +60,8 @@ async function startWebKind(context: TestContext, etag?: string): Promise<Kept> 
     })
     response.end(method === 'HEAD' ? undefined : part)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  context.after(() => server.close())
-  const dataset = datasetOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}/a.bin`)
+  const port = await listenLocally(server, context)
+  const dataset = datasetOf(`http://127.0.0.1:${port}/a.bin`)
   return { dataset, source: openWebSource(dataset), asked: () => asked }
 }
 

@@ -6,8 +6,10 @@ import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { ProgressLog } from '../../manifest/progress-log.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
+import { findCacheMemory } from '../../platform/cache-memory.js'
 import { findDescriptorLimit, planRequests } from '../../platform/descriptor-limit.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
+import { readFileSystemKind } from '../../platform/file-system-kind.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import type { Source } from '../../sources/source.js'
 import { ArrivalServer } from '../arrivals/arrival-server.js'
@@ -17,6 +19,7 @@ import type { KeptRepository } from '../cache.js'
 import { ByteBudget } from './byte-budget.js'
 import { startEarlyFlush } from './early-flush.js'
 import { ObjectDownload } from './object-download.js'
+import { planDirect } from './plan-direct.js'
 import { mayBelieveFiles, recheckAfterReboot } from './recheck.js'
 import { reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
@@ -80,6 +83,8 @@ interface DownloadOptions {
   readonly hasNodes?: boolean | undefined
   /** Id of the boot, for tests; default: the system's. */
   readonly bootId?: string | undefined
+  /** Memory that could hold the files, in bytes, for tests; default: the system's. */
+  readonly cacheMemoryBytes?: number | undefined
   readonly signal: AbortSignal
 }
 
@@ -97,7 +102,7 @@ const PENDING_PAGE_ENTRIES = 1000
 export async function downloadFiles(options: DownloadOptions): Promise<Downloaded> {
   const { copyDirectory, signal } = options
   throwIfStopped(signal)
-  const manifest = Manifest.open(copyDirectory)
+  using manifest = Manifest.open(copyDirectory)
   try {
     const isBegun = manifest.readSetting('boot_id') !== undefined
     await recheckAfterReboot(manifest, copyDirectory, options)
@@ -123,8 +128,6 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
     // The listing names objects that no longer exist: the next attempt must list again.
     if (isDscError(error, 'SOURCE_CHANGED', 'SOURCE_NOT_FOUND')) manifest.writeSetting('stale', '1')
     throw describeDiskFailure(error, copyDirectory)
-  } finally {
-    manifest.close()
   }
 }
 
@@ -147,6 +150,28 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions & { isC
     options.onProgress?.({ writtenBytes, doneFiles: before.files + download.finishedFiles })
   }
   const onChange = throttle(PROGRESS_INTERVAL_MS, report)
+  const flush = startEarlyFlush(copyDirectory)
+  const need = new OrderOfNeed<Socket>(manifest.maxId(), manifest.presentIds())
+  const budget = new ByteBudget()
+  const isRead = () => {
+    const { isReadWhileComing, source } = options
+    return isReadWhileComing === true || need.readerCount > 0 || source.isShared?.() === true
+  }
+  const isSpent = () => isRead() && budget.isSpent(performance.now())
+  const mayBeDirect = planDirect({
+    bytes: left.contentBytes,
+    memoryBytes: options.cacheMemoryBytes ?? findCacheMemory(),
+    isNetwork: (await readFileSystemKind(copyDirectory)).isNetwork,
+  })
+  const schedule = new Schedule({
+    missing: readMissing(manifest),
+    entryOf: (id) => manifest.get(id),
+    need,
+    isAwaited: (key, partOffset) => options.source.isAwaited?.(key, partOffset) === true,
+    mayTakeParts: () => !isSpent(),
+    nowMs: () => performance.now(),
+  })
+  // Its threads report progress from the next turn of the event loop on: the download is made in this one.
   const engine = await openTransferEngine({
     source: options.source,
     left,
@@ -158,21 +183,22 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions & { isC
     signal,
     onChange,
   })
-  const flush = startEarlyFlush(copyDirectory)
-  const need = new OrderOfNeed<Socket>(manifest.maxId(), manifest.presentIds())
-  const budget = new ByteBudget()
-  const isSpent = () => {
-    const { isReadWhileComing, source } = options
-    const isRead = isReadWhileComing === true || need.readerCount > 0 || source.isShared?.() === true
-    return isRead && budget.isSpent(performance.now())
-  }
-  const schedule = new Schedule({
-    missing: readMissing(manifest),
-    entryOf: (id) => manifest.get(id),
-    need,
-    isAwaited: (key, partOffset) => options.source.isAwaited?.(key, partOffset) === true,
-    mayTakeParts: () => !isSpent(),
-    nowMs: () => performance.now(),
+  const download = new ObjectDownload({
+    manifest,
+    log,
+    engine,
+    copyDirectory,
+    signal,
+    partBytes,
+    hasNodes: options.hasNodes === true,
+    isContinued: options.isContinued,
+    isDirect: () => mayBeDirect && !isRead(),
+    schedule,
+    onChange,
+    onWritten: flush.note,
+    onArrived: (id) => arrivals.arrived(id),
+    onRange: (id) => arrivals.wrote(id),
+    onSpoilt: (key) => arrivals.spoilt(key),
   })
   const arrivals = await ArrivalServer.open({
     copyDirectory,
@@ -186,22 +212,6 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions & { isC
         schedule.hurry(wanted)
       } else schedule.onHurry()
     },
-  })
-  const download = new ObjectDownload({
-    manifest,
-    log,
-    engine,
-    copyDirectory,
-    signal,
-    partBytes,
-    hasNodes: options.hasNodes === true,
-    isContinued: options.isContinued,
-    schedule,
-    onChange,
-    onWritten: flush.note,
-    onArrived: (id) => arrivals.arrived(id),
-    onRange: (id) => arrivals.wrote(id),
-    onSpoilt: (key) => arrivals.spoilt(key),
   })
   try {
     await runSchedule({ ...options, concurrency, engine, schedule, download, budget, isSpent, stop })

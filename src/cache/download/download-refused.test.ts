@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { explainSystemError } from '../../failure/system-failure.js'
@@ -14,6 +13,7 @@ import type { Source } from '../../sources/source.js'
 import { openWebSource } from '../../sources/web/web-source.js'
 import { type Fault, type FaultProxy, startFaultProxy } from '../../testing/fault-proxy.js'
 import { startHubServer } from '../../testing/hub-server.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { needs } from '../../testing/needs.js'
 import { startOciRegistry } from '../../testing/oci-registry.js'
 import { type SourceBench, startSourceBench } from '../../testing/source-bench.js'
@@ -71,9 +71,8 @@ const KINDS: Readonly<Record<string, (context: TestContext) => Promise<Refusing>
       response.writeHead(200, { etag: `"${sum(body)}"`, 'content-length': body.length })
       return response.end(request.method === 'HEAD' ? undefined : body)
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    context.after(() => server.close())
-    const proxy = await behindProxy(context, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const port = await listenLocally(server, context)
+    const proxy = await behindProxy(context, `http://127.0.0.1:${port}`)
     const dataset = { name: 'd', source: `${proxy.endpoint}/files.txt`, include: [], exclude: [] }
     return { proxy, dataset, open: () => openWebSource(dataset) }
   },

@@ -2,7 +2,18 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +21,8 @@ import { fileURLToPath } from 'node:url'
 import { Manifest } from '../../manifest/manifest.js'
 import { openFileSource } from '../../sources/file/file-source.js'
 import { type SourceBench, startSourceBench } from '../../testing/source-bench.js'
+import { finishedIn } from '../../testing/staging-progress.js'
+import { waitFor } from '../../testing/world.js'
 import { verifyCopy } from '../upkeep/verify-copy.js'
 import { downloadFiles } from './download-files.js'
 import { listIntoManifest } from './list-into-manifest.js'
@@ -24,6 +37,39 @@ before(async () => {
 })
 after(() => bench.close())
 
+function readPage(path: string, offset: number): Buffer {
+  const descriptor = openSync(path, 'r')
+  const page = Buffer.alloc(4096)
+  readSync(descriptor, page, 0, page.length, offset)
+  closeSync(descriptor)
+  return page
+}
+
+test('after kill -9 what went past the page cache is kept up to the last block', async () => {
+  const big = randomBytes(40 * MIB)
+  const from = await bench.makeSource({ big })
+  const copyDirectory = bench.makePath('copy')
+  const stalled = [
+    { match: 'data/big bytes=33554432-', fault: { kind: 'stall', afterBytes: 3.5 * MIB } as const },
+  ]
+  bench.proxy.setRules(stalled)
+  const { dataset } = from
+  const limits = { concurrency: 1, cacheMemoryBytes: 0 }
+  const child = spawn(process.execPath, [CHILD, JSON.stringify({ dataset, copyDirectory, ...limits })])
+  const ended = once(child, 'exit')
+  const path = join(copyDirectory, 'files/big')
+  // Reads one page: a longer read would hold up the proxy in this process.
+  const isWritten = () => existsSync(path) && readPage(path, 35 * MIB - 4096).some(Boolean)
+  await waitFor('three blocks', isWritten)
+  await waitFor('the manifest to say so', () => finishedIn(copyDirectory).parts === 2)
+  child.kill('SIGKILL')
+  assert.deepEqual(await ended, [null, 'SIGKILL'], 'the child was killed in mid-download')
+  bench.proxy.setRules([])
+  const downloaded = await downloadFiles({ ...from, copyDirectory, cacheMemoryBytes: 0, signal })
+  assert.ok(downloaded.fetchedBytes <= 5 * MIB + 4096, `${downloaded.fetchedBytes} bytes came twice or late`)
+  assert.ok(readFileSync(path).equals(big))
+})
+
 test('after kill -9 nothing that was finished is fetched again', async () => {
   const small = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`a${index}`, `object ${index}`]))
   const from = await bench.makeSource({ ...small, big: Buffer.alloc(40 * MIB, 3) })
@@ -33,7 +79,10 @@ test('after kill -9 nothing that was finished is fetched again', async () => {
   const child = spawn(process.execPath, [CHILD, JSON.stringify({ dataset, copyDirectory, concurrency: 1 })])
   const ended = once(child, 'exit')
   while (bench.proxy.count(/data\/big bytes=33554432-/) === 0) await sleep(20)
-  await sleep(600) // longer than a batch of the manifest
+  await waitFor('the manifest to say so', () => {
+    const { files, parts } = finishedIn(copyDirectory)
+    return files.length === 30 && parts === 2
+  })
   child.kill('SIGKILL')
   assert.deepEqual(await ended, [null, 'SIGKILL'], 'the child was killed in mid-download')
   bench.proxy.setRules([])

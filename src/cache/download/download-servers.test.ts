@@ -63,7 +63,7 @@ for (const sizeBytes of [10 * MIB, 40 * MIB]) {
     const body = randomBytes(sizeBytes)
     const afterBytes = 7 * MIB
     const rule: FaultRule = { match: 'GET .*/data/a', fault: { kind: 'stall', afterBytes }, times: 1 }
-    const { downloaded, written } = await download(body, [rule], 400)
+    const { downloaded, written } = await download(body, [rule], 4000)
     assert.equal(downloaded.retries, 1)
     assert.ok(bench.proxy.sentBytes < sizeBytes + MIB, `${bench.proxy.sentBytes} bytes were sent`)
     assert.deepEqual(

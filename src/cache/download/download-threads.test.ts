@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Source, SourceAccess } from '../../sources/source.js'
 import { type SourceBench, startSourceBench } from '../../testing/source-bench.js'
+import { finishedIn } from '../../testing/staging-progress.js'
+import { waitFor } from '../../testing/world.js'
 import { downloadFiles } from './download-files.js'
 import { listIntoManifest } from './list-into-manifest.js'
+import { WaitingThreads } from './transfer/waiting-threads.js'
 
 const MIB = 1024 * 1024
 const { signal } = new AbortController()
@@ -47,6 +50,26 @@ test('threads fetch small objects and parts of large ones', async () => {
   assert.ok(readFileSync(join(copyDirectory, 'files/big')).equals(big))
   for (const [key, body] of Object.entries(small))
     assert.equal(readFileSync(join(copyDirectory, 'files', key), 'utf8'), body)
+})
+
+test('threads may report before the first object is asked of them', async () => {
+  const from = await bench.makeSource({ a: 'alpha' })
+  const copyDirectory = bench.makePath('copy')
+  await listIntoManifest({ ...from, copyDirectory, signal })
+  const waitingThreads = new WaitingThreads()
+  const thread = waitingThreads.take()
+  let reports = 0
+  const begin = thread.begin.bind(thread)
+  thread.begin = (work) => {
+    begin(work)
+    setImmediate(() => {
+      work.onChange()
+      reports += 1
+    })
+  }
+  waitingThreads.take = () => thread
+  const downloaded = await downloadFiles({ ...from, copyDirectory, threads: 1, waitingThreads, signal })
+  assert.deepEqual([downloaded.fetchedFiles, reports], [1, 1])
 })
 
 test('credentials that expire are asked for again', async () => {
@@ -92,14 +115,15 @@ test('a download in threads stops promptly and goes on where it stopped', async 
   await listIntoManifest({ ...from, copyDirectory, signal })
   bench.proxy.forget()
   const stop = new AbortController()
-  const isHalfThere = setInterval(() => {
-    if (bench.proxy.sentBytes < 70_000 + 'alpha'.length) return
-    clearInterval(isHalfThere)
-    setTimeout(() => stop.abort('SIGTERM'), 300) // time for the thread to report that `a` is there
-  }, 20)
-  await assert.rejects(downloadFiles({ ...from, copyDirectory, threads: 2, signal: stop.signal }), {
+  const stopped = assert.rejects(downloadFiles({ ...from, copyDirectory, threads: 2, signal: stop.signal }), {
     code: 'INTERRUPTED',
   })
+  await waitFor('half of it', () => {
+    const isHalfThere = bench.proxy.sentBytes >= 70_000 && existsSync(join(copyDirectory, 'files/z'))
+    return isHalfThere && finishedIn(copyDirectory).files.includes('a')
+  })
+  stop.abort('SIGTERM')
+  await stopped
   assert.ok(existsSync(join(copyDirectory, 'files/z')), 'half a small file is left to the next run')
   bench.proxy.setRules([])
   bench.proxy.forget()

@@ -1,5 +1,6 @@
 import { chmodSync, lstatSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import { unlessCode } from '../../failure/unless-code.js'
 import type { Manifest } from '../../manifest/manifest.js'
 import type { Dataset } from '../../model/dataset.js'
 import { findHubUrl, nameHubFolder } from '../../model/source-url.js'
@@ -66,17 +67,7 @@ function rename(from: string, to: string): boolean {
 
 /** Several files may share one blob. */
 function link(path: string, target: string): void {
-  onHeldPath(
-    path,
-    (at) => {
-      try {
-        symlinkSync(target, at)
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      }
-    },
-    { makesFolders: true },
-  )
+  onHeldPath(path, (at) => unlessCode(['EEXIST'], () => symlinkSync(target, at)), { makesFolders: true })
 }
 
 function write(path: string, text: string): void {

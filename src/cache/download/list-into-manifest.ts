@@ -55,10 +55,10 @@ export async function listIntoManifest(options: {
   if (kept && kept.version === (options.version ?? kept.version)) return kept
   await setAside(copyDirectory)
   mkdirSync(filesDirectory(copyDirectory))
-  const manifest = Manifest.create(copyDirectory, { keys: options.unsafeKeys === 'list' ? 'any' : 'paths' })
+  using manifest = Manifest.create(copyDirectory, { keys: options.unsafeKeys === 'list' ? 'any' : 'paths' })
   const definition = describeDefinition(dataset, stripe)
   const { knownDirectory } = options
-  const known = knownDirectory === undefined ? undefined : KnownObjects.find(knownDirectory, definition)
+  using known = knownDirectory === undefined ? undefined : KnownObjects.find(knownDirectory, definition)
   try {
     const counts = await insertObjects(manifest, { ...options, known })
     if (known && counts.isKnown) {
@@ -80,9 +80,6 @@ export async function listIntoManifest(options: {
     return listing
   } catch (error) {
     throw describeDiskFailure(error, copyDirectory)
-  } finally {
-    known?.close()
-    manifest.close()
   }
 }
 
@@ -92,15 +89,11 @@ function readKeptListing(
   stripe: Stripe | undefined,
 ): Listing | undefined {
   if (!hasUsableManifest(copyDirectory)) return undefined
-  const manifest = Manifest.open(copyDirectory)
-  try {
-    const listing = manifest.readSetting('listing')
-    const isSame = manifest.readSetting('dataset') === describeDefinition(dataset, stripe)
-    if (listing === undefined || !isSame || manifest.readSetting('stale') !== undefined) return undefined
-    return JSON.parse(listing) as Listing
-  } finally {
-    manifest.close()
-  }
+  using manifest = Manifest.open(copyDirectory)
+  const listing = manifest.readSetting('listing')
+  const isSame = manifest.readSetting('dataset') === describeDefinition(dataset, stripe)
+  if (listing === undefined || !isSame || manifest.readSetting('stale') !== undefined) return undefined
+  return JSON.parse(listing) as Listing
 }
 
 interface Counts {

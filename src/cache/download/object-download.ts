@@ -27,6 +27,8 @@ interface ObjectDownloadOptions {
   readonly hasNodes: boolean
   /** An earlier run of this boot may have left files. */
   readonly isContinued: boolean
+  /** Whether a file that begins now should be written past the page cache. */
+  readonly isDirect: () => boolean
   readonly onChange: () => void
   /** Called with the bytes and files written to disk. */
   readonly onWritten: (bytes: number, files: number) => void
@@ -155,7 +157,7 @@ export class ObjectDownload {
 
   #note(parted: PartedObject, portion: Portion, digest: string): void {
     this.fetchedBytes += portion.length
-    this.#options.onWritten(portion.length, 0)
+    if (!parted.object.isDirect) this.#options.onWritten(portion.length, 0)
     parted.wrote(portion, digest)
     this.#options.onRange(parted.entry.id)
   }

@@ -46,6 +46,15 @@ test('parts that somebody waits for wait for no other object', () => {
   assert.deepEqual(takeAll(queue), [2, 2])
 })
 
+test('parts of several objects that readers wait for come in the order of the waits, whichever was opened first', () => {
+  const queue = new PartQueue()
+  for (const id of [1, 2, 3, 4]) queue.expect(id)
+  for (const id of [4, 2]) queue.add(objectOf(id), PARTS)
+  for (const id of [3, 2, 4, 3]) queue.hurry(id)
+  for (const id of [3, 1]) queue.add(objectOf(id), PARTS)
+  assert.deepEqual(takeAll(queue), [3, 3, 2, 2, 4, 4, 1, 1])
+})
+
 test('an object that came otherwise meanwhile holds up nobody', () => {
   const queue = new PartQueue()
   for (const id of [1, 2, 3]) queue.expect(id)
@@ -53,7 +62,7 @@ test('an object that came otherwise meanwhile holds up nobody', () => {
   queue.forget(2) // all of it was fetched through wanted ranges
   queue.add(objectOf(3), PARTS)
   queue.forget(1)
-  assert.deepEqual(takeAll(queue), [2, 2, 3, 3])
+  assert.deepEqual(takeAll(queue), [3, 3])
 })
 
 test('parts that are fetched again come in the turn of their object', () => {

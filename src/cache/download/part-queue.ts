@@ -2,9 +2,11 @@ import type { Part } from '../../proof/plan-parts.js'
 import type { PartedObject, Portion } from './parted-object.js'
 
 /** Bytes of a part to fetch now. */
-interface QueuedPortion {
+export interface QueuedPortion {
   readonly parted: PartedObject
   readonly portion: Portion
+  /** Its object's place among those that readers wait for, oldest wait first; undefined: no reader waits. */
+  readonly turn?: number | undefined
 }
 
 /**
@@ -18,8 +20,9 @@ export class PartQueue {
   #taken = 0
   /** Objects that were taken but whose parts are not known yet, in the order of taking. */
   readonly #opening = new Set<number>()
-  /** Objects that a reader waits for. */
-  readonly #hurried = new Set<number>()
+  /** Objects that a reader waits for, each with its place among them, counted from 0. */
+  readonly #hurried = new Map<number, number>()
+  #hurries = 0
 
   get isEmpty(): boolean {
     return this.#parts.length === 0
@@ -32,36 +35,35 @@ export class PartQueue {
     this.#opening.add(id)
   }
 
-  /** Adds parts of an object in its turn, or before all others if a reader waits for it. */
+  /** Adds parts of an object in its turn; if a reader waits for it, behind those with a longer wait alone. */
   add(parted: PartedObject, parts: readonly Part[]): void {
     const { id } = parted.entry
     this.expect(id)
     this.#opening.delete(id)
-    const turn = this.#turnOf(id)
-    const isLater = (other: number) => !this.#hurried.has(other) && this.#turnOf(other) > turn
-    const at = this.#hurried.has(id) ? 0 : this.#parts.findIndex(({ parted: { entry } }) => isLater(entry.id))
+    const at = this.#parts.findIndex(({ parted: { entry } }) => this.#compare(entry.id, id) > 0)
     const added = parts.map((part) => ({ parted, part }))
     this.#parts.splice(at === -1 ? this.#parts.length : at, 0, ...added)
   }
 
-  /** A reader waits for this object: its parts come before those of others. */
+  /** A reader waits for this object: its parts come before those of objects that no reader waits for. */
   hurry(id: number): void {
-    this.#hurried.add(id)
-    this.#parts.sort((a, b) => Number(b.parted.entry.id === id) - Number(a.parted.entry.id === id))
+    if (this.#hurried.has(id)) return
+    this.#hurried.set(id, this.#hurries++)
+    this.#parts.sort((a, b) => this.#compare(a.parted.entry.id, b.parted.entry.id))
   }
 
-  /** The object is there: no reader waits for it any more. */
+  /** The object is there: no reader waits for it any more, and parts that still stand here need not be fetched. */
   forget(id: number): void {
     this.#hurried.delete(id)
-    this.#turns.delete(id)
     this.#opening.delete(id)
+    if (this.#turns.delete(id)) this.#parts = this.#parts.filter(({ parted }) => parted.entry.id !== id)
   }
 
   /** The next portion in order; undefined also while an object that comes before it is being opened. */
   next(): QueuedPortion | undefined {
     const [opening] = this.#opening
-    const turn = opening === undefined ? Number.POSITIVE_INFINITY : this.#turnOf(opening)
-    return this.#nextOf((id) => this.#hurried.has(id) || this.#turnOf(id) < turn)
+    const turn = opening === undefined ? Number.POSITIVE_INFINITY : this.#turns.get(opening)!
+    return this.#nextOf((id) => this.#hurried.has(id) || this.#turns.get(id)! < turn)
   }
 
   /** Like `next`, for objects that a reader waits for. */
@@ -69,15 +71,17 @@ export class PartQueue {
     return this.#hurried.size === 0 ? undefined : this.#nextOf((id) => this.#hurried.has(id))
   }
 
-  /** A forgotten object comes before all others: it is there, but parts of it may still be queued. */
-  #turnOf(id: number): number {
-    return this.#turns.get(id) ?? -1
+  /** Negative if parts of `one` come before those of `other`. */
+  #compare(one: number, other: number): number {
+    const [first, second] = [this.#hurried.get(one), this.#hurried.get(other)]
+    if (first === undefined && second === undefined) return this.#turns.get(one)! - this.#turns.get(other)!
+    return (first ?? Number.MAX_VALUE) - (second ?? Number.MAX_VALUE)
   }
 
   #nextOf(isMeant: (id: number) => boolean): QueuedPortion | undefined {
     for (let next = this.#parts[0]; next && isMeant(next.parted.entry.id); next = this.#parts[0]) {
       const portion = next.parted.take(next.part)
-      if (portion) return { parted: next.parted, portion }
+      if (portion) return { parted: next.parted, portion, turn: this.#hurried.get(next.parted.entry.id) }
       this.#parts.shift()
     }
     return undefined

@@ -3,6 +3,7 @@ import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { ProgressLog } from '../../manifest/progress-log.js'
 import type { VerifiedBy } from '../../model/manifest.js'
+import { PAGE_BYTES } from '../../platform/page-bytes.js'
 import { type Part, planPartBytes, planParts } from '../../proof/plan-parts.js'
 import { type Proof, type ProofAlgorithm, planProof } from '../../proof/plan-proof.js'
 import type { FinishedPart } from '../../proof/prove-parts.js'
@@ -203,6 +204,14 @@ export class PartedObject {
   }
 }
 
+/**
+ * Whether a file may be written past the page cache: it needs no second read to verify it, which would come from the
+ * disk, and no two of its parts share a page.
+ */
+function mayBeDirect(proof: Proof, partBytes: number): boolean {
+  return proof.kind !== 'whole' && partBytes % PAGE_BYTES === 0
+}
+
 /** Plans an object's parts, or resumes those that an earlier attempt planned, and allocates its file. */
 export async function openPartedObject(
   staging: {
@@ -213,6 +222,8 @@ export async function openPartedObject(
     readonly partBytes: number | undefined
     /** Other nodes may have sent bytes. */
     readonly hasNodes: boolean
+    /** Whether a file that begins now should be written past the page cache. */
+    readonly isDirect: () => boolean
     readonly signal: AbortSignal
   },
   entry: ManifestEntry,
@@ -234,7 +245,17 @@ export async function openPartedObject(
   const proof = planProof({ sizeBytes, etag, partBytes, facts })
   const bits = manifest.blocks.find(id)
   const blockBytes = planBlockBytes({ sizeBytes, partBytes, ignoresRanges })
-  const parted = new PartedObject({ entry, object, parts, proof, finished, bits, blockBytes })
+  // All of a file is written in one way: the kernel fails the next sync if both ways meet in a page.
+  const isDirect = mayBeDirect(proof, partBytes) && staging.isDirect()
+  const parted = new PartedObject({
+    entry,
+    object: { ...object, isDirect },
+    parts,
+    proof,
+    finished,
+    bits,
+    blockBytes,
+  })
   // Without an etag the left bytes may be of an earlier version; without a checksum, of a node that errs or lies.
   const isUnproven = parted.needsDigest
   const mayBelieve = isTold(etag) && mayBelieveFiles(manifest) && !(isUnproven && staging.hasNodes)

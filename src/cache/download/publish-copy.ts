@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { DscError } from '../../failure/dsc-error.js'
 import { Manifest } from '../../manifest/manifest.js'
-import { manifestPath } from '../../manifest/manifest-file.js'
+import { manifestPath } from '../../manifest/manifest-path.js'
 import { formatCount } from '../../model/format-count.js'
 import type { HeldFolder } from '../../platform/held-folder.js'
 import { changeFileMode } from '../../platform/held-path.js'
@@ -29,15 +29,11 @@ export async function publishCopy(options: {
   const { root } = options
   const from = namesBelow(root, options.copyDirectory)
   const to = namesBelow(root, options.finalDirectory)
-  const copy = findHeld(root, from)
+  using copy = findHeld(root, from)
   if (copy === undefined) throw new DscError('COPY_DAMAGED', `${options.copyDirectory} is gone`)
-  try {
-    const { mustSyncEach } = await finishManifest(copy.path)
-    await syncTree(copy.path, { mustSyncEach })
-    moveIntoPlace(root, { from, to })
-  } finally {
-    copy.close()
-  }
+  const { mustSyncEach } = await finishManifest(copy.path)
+  await syncTree(copy.path, { mustSyncEach })
+  moveIntoPlace(root, { from, to })
 }
 
 function moveIntoPlace(root: string, names: { from: readonly string[]; to: readonly string[] }): void {
@@ -101,10 +97,6 @@ async function syncTree(
 
 /** Flushes the contents of a file or folder to disk. */
 export async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(path, 'r')
+  await handle.sync()
 }

@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { atEndNow } from '../../failure/closers.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
@@ -121,17 +122,14 @@ function copyBlob(blob: string, target: string): boolean {
 async function readInto(path: string, take: (chunk: Uint8Array) => void, signal: AbortSignal): Promise<void> {
   const descriptor = onHeldPath(path, (held) => openSync(held, constants.O_RDONLY | constants.O_NOFOLLOW))
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
-  try {
-    for (let reads = 1; ; reads += 1) {
-      const bytes = readSync(descriptor, buffer, 0, READ_BYTES, null)
-      if (bytes === 0) return
-      take(buffer.subarray(0, bytes))
-      if (reads % READS_BETWEEN_BREATHS !== 0) continue
-      await new Promise(setImmediate) // lets signals and progress through
-      throwIfStopped(signal)
-    }
-  } finally {
-    closeSync(descriptor)
+  using _ = atEndNow(() => closeSync(descriptor))
+  for (let reads = 1; ; reads += 1) {
+    const bytes = readSync(descriptor, buffer, 0, READ_BYTES, null)
+    if (bytes === 0) return
+    take(buffer.subarray(0, bytes))
+    if (reads % READS_BETWEEN_BREATHS !== 0) continue
+    await new Promise(setImmediate) // lets signals and progress through
+    throwIfStopped(signal)
   }
 }
 

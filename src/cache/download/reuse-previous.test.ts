@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { manifestPath } from '../../manifest/manifest-file.js'
+import { manifestPath } from '../../manifest/manifest-path.js'
 import type { Dataset } from '../../model/dataset.js'
 import { type MemorySource, openMemorySource } from '../../testing/memory-source.js'
 import { verifyCopy } from '../upkeep/verify-copy.js'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { ReusableObject } from '../../manifest/attached-previous.js'
 import { Manifest } from '../../manifest/manifest.js'
-import { manifestPath } from '../../manifest/manifest-file.js'
+import { manifestPath } from '../../manifest/manifest-path.js'
 import { onHeldPath } from '../../platform/held-path.js'
 import { checkObject } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
@@ -21,30 +21,26 @@ export async function reusePrevious(
   signal: AbortSignal,
 ): Promise<{ readonly reusedFiles: number; readonly reusedBytes: number }> {
   const counts = { reusedFiles: 0, reusedBytes: 0 }
-  const previousManifest = Manifest.findPublished(directories.previous)
+  using previousManifest = Manifest.findPublished(directories.previous)
   if (previousManifest === undefined) return counts
   const previous = describePrevious(directories.previous, previousManifest)
   const unchecked = join(staleDirectory(directories.copy), 'unchecked')
-  try {
-    const attached = manifest.attachPrevious(directories.previous)
-    for (const page of chain(attached.unchangedPages(), () => attached.equalPages())) {
-      const taken: ReusableObject[] = []
-      for (const object of page) {
-        throwIfStopped(signal)
-        const target = join(filesDirectory(directories.copy), object.key)
-        if (await takeObject(object, { previous, target, unchecked, signal })) taken.push(object)
-      }
-      manifest.transaction(() => {
-        for (const object of taken) attached.reuse(object)
-      })
-      counts.reusedFiles += taken.length
-      for (const object of taken) counts.reusedBytes += object.sizeBytes
-      await new Promise(setImmediate) // lets signals and progress through
+  const attached = manifest.attachPrevious(directories.previous)
+  for (const page of chain(attached.unchangedPages(), () => attached.equalPages())) {
+    const taken: ReusableObject[] = []
+    for (const object of page) {
+      throwIfStopped(signal)
+      const target = join(filesDirectory(directories.copy), object.key)
+      if (await takeObject(object, { previous, target, unchecked, signal })) taken.push(object)
     }
-    attached.detach()
-  } finally {
-    previousManifest.close()
+    manifest.transaction(() => {
+      for (const object of taken) attached.reuse(object)
+    })
+    counts.reusedFiles += taken.length
+    for (const object of taken) counts.reusedBytes += object.sizeBytes
+    await new Promise(setImmediate) // lets signals and progress through
   }
+  attached.detach()
   return counts
 }
 

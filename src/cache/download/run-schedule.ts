@@ -50,7 +50,10 @@ export async function runSchedule(options: {
   const limitOf = (lane: Lane, urgency: Urgency) => {
     if (lane === 'awaited') return Math.ceil(AWAITED_SHARE[urgency] * readCap())
     const usual = adaptive.current()
-    if (urgency === 'wanted') return Math.min(readCap(), Math.ceil(usual * WANTED_SHARE))
+    if (urgency === 'wanted')
+      return budget.isWantedSpent(performance.now())
+        ? 0
+        : Math.min(readCap(), Math.ceil(usual * WANTED_SHARE))
     return isSpent() ? 0 : usual
   }
   const freeFor = (urgency: Urgency) => LANES.filter((lane) => running[lane] < limitOf(lane, urgency))
@@ -69,9 +72,9 @@ export async function runSchedule(options: {
       const isDirect = lane === 'direct' // an object that another node is still fetching does not use the link
       running[lane] += 1
       const beganMs = performance.now()
-      if (isDirect) budget.began(bytes)
+      if (isDirect) budget.began(bytes, urgency)
       await download.run(work, urgency)
-      if (isDirect) budget.ended(bytes, performance.now() - beganMs)
+      if (isDirect) budget.ended(bytes, urgency, performance.now() - beganMs)
       running[lane] -= 1
       finished += 1
     },

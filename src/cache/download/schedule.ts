@@ -3,7 +3,7 @@ import type { Urgency } from '../../model/urgency.js'
 import { type Part, planPartBytes } from '../../proof/plan-parts.js'
 import type { ByteRange } from '../arrivals/block-set.js'
 import type { Need, OrderOfNeed, RangeNeed } from '../arrivals/order-of-need.js'
-import { PartQueue } from './part-queue.js'
+import { PartQueue, type QueuedPortion } from './part-queue.js'
 import type { PartedObject, Portion } from './parted-object.js'
 import { type Lane, type LaneTask, TaskLanes } from './task-lanes.js'
 
@@ -219,12 +219,12 @@ export class Schedule {
     return { id, key, partOffset: 0, range, bytes: isInParts ? 0 : sizeBytes, work }
   }
 
-  #taskOfPart(next: { parted: PartedObject; portion: Portion } | undefined): QueuedTask | undefined {
+  #taskOfPart(next: QueuedPortion | undefined): QueuedTask | undefined {
     if (next === undefined) return undefined
-    const { parted, portion } = next
+    const { parted, portion, turn } = next
     const { id, key } = parted.entry
-    const work: Work = { kind: 'portion', ...next }
-    return { id, key, partOffset: portion.part.offset, range: portion, bytes: portion.length, work }
+    const work: Work = { kind: 'portion', parted, portion }
+    return { id, key, partOffset: portion.part.offset, range: portion, bytes: portion.length, turn, work }
   }
 }
 

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { Manifest } from '../../manifest/manifest.js'
-import { hasUsableManifest, manifestPath } from '../../manifest/manifest-file.js'
+import { hasUsableManifest } from '../../manifest/manifest-file.js'
+import { manifestPath } from '../../manifest/manifest-path.js'
 import { onHeldPath } from '../../platform/held-path.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { filesDirectory } from '../cache-layout.js'
@@ -35,35 +36,23 @@ export async function openStale(
 ): Promise<string | undefined> {
   const stale = staleDirectory(copyDirectory)
   if (!existsSync(manifestPath(stale)) || !hasUsableManifest(stale)) return undefined
-  const manifest = Manifest.open(stale)
-  try {
-    await recheckAfterReboot(manifest, stale, options)
-  } finally {
-    manifest.close()
-  }
+  using manifest = Manifest.open(stale)
+  await recheckAfterReboot(manifest, stale, options)
   return stale
 }
 
 /** Whether a staging holds fetched and verified bytes, for this listing or the one before it. */
 export function holdsFetched(copyDirectory: string): boolean {
   return [copyDirectory, staleDirectory(copyDirectory)].some((directory) => {
-    const manifest = Manifest.findPublished(directory)
+    using manifest = Manifest.findPublished(directory)
     if (manifest === undefined) return false
-    try {
-      return manifest.count('begun').files > 0
-    } finally {
-      manifest.close()
-    }
+    return manifest.count('begun').files > 0
   })
 }
 
 /** Opening and closing also folds the journal in, so that the manifest can be moved. */
 function isListed(copyDirectory: string): boolean {
   if (!hasUsableManifest(copyDirectory)) return false
-  const manifest = Manifest.open(copyDirectory)
-  try {
-    return manifest.readSetting('listing') !== undefined
-  } finally {
-    manifest.close()
-  }
+  using manifest = Manifest.open(copyDirectory)
+  return manifest.readSetting('listing') !== undefined
 }

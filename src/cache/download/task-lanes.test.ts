@@ -104,3 +104,22 @@ test('an object that waited for a node which gave up is fetched here, though its
   pass(SORT_AGAIN_MS)
   assert.deepEqual([next(['direct']), next(['direct']), next(['direct'])], [4, 2, 3])
 })
+
+test('what is known late comes before what readers have waited for less long, and overtakes nothing else', () => {
+  const arriving = [{ ...task(5), turn: 5 }, { ...task(1), turn: 1 }, task(9), { ...task(7), turn: 7 }]
+  const later = [
+    { ...task(6), turn: 6 },
+    { ...task(2), turn: 2 },
+  ]
+  const wanted: LaneTask[] = [...arriving]
+  const none = () => undefined
+  const lanes = new TaskLanes({
+    take: { wanted: () => wanted.shift(), ordered: none, listed: none },
+    isAwaited: () => false,
+    nowMs: () => 0,
+  })
+  const next = (free: readonly Lane[]) => lanes.next({ wanted: free, ordered: free, listed: free })?.task.id
+  assert.equal(next([]), undefined)
+  wanted.push(...later)
+  assert.deepEqual([next(ALL), next(ALL), next(ALL), next(ALL), next(ALL), next(ALL)], [1, 5, 9, 2, 6, 7])
+})

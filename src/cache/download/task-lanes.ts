@@ -12,6 +12,8 @@ export interface LaneTask {
   readonly range: ByteRange
   /** Number of bytes it fetches; 0 if it only opens an object that has several parts. */
   readonly bytes: number
+  /** Its place among the tasks that readers wait for; absent: behind those that stand there already. */
+  readonly turn?: number | undefined
   /**
    * Claims the task when its turn comes; false: a more urgent one took it first. Absent: no other task competes for it.
    */
@@ -65,7 +67,7 @@ export class TaskLanes<Task extends LaneTask> {
   next(free: Readonly<Record<Urgency, readonly Lane[]>>): TakenTask<Task> | undefined {
     const { take } = this.#options
     const { wanted } = this.#standing
-    for (let task = take.wanted(); task; task = take.wanted()) wanted[this.#laneOf(task)].push(task)
+    for (let task = take.wanted(); task; task = take.wanted()) enqueue(wanted[this.#laneOf(task)], task)
     if (free.wanted.length === 0) return undefined
     this.#sortAgain()
     return (
@@ -133,6 +135,14 @@ export class TaskLanes<Task extends LaneTask> {
   #laneOf(task: Task): Lane {
     return this.#options.isAwaited(task) ? 'awaited' : 'direct'
   }
+}
+
+/** Queues a task that a reader waits for: parts of objects may be known long after a reader began to wait for them. */
+function enqueue<Task extends LaneTask>(queue: Task[], task: Task): void {
+  const { turn = Number.POSITIVE_INFINITY } = task
+  let at = queue.length
+  while (at > 0 && (queue[at - 1]!.turn ?? 0) > turn) at -= 1
+  queue.splice(at, 0, task)
 }
 
 /** Whether the caller now owns the task. */

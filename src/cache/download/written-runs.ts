@@ -1,10 +1,9 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { PAGE_BYTES } from '../../platform/page-bytes.js'
 import type { ByteRange } from '../arrivals/block-set.js'
 
 const READ_BYTES = 1024 * 1024
-/** Size of a page, in bytes: the kernel writes it whole, or not at all. */
-const PAGE_BYTES = 4096
 /** Shorter runs cost more as requests of their own than they save, bytes. */
 const LEAST_RUN_BYTES = 512 * 1024
 const NOTHING = Buffer.alloc(PAGE_BYTES)
@@ -32,23 +31,19 @@ export async function findWrittenRuns(
     const isBeginning = begin === range.offset // the rest is one request with or without it
     if (length >= (isBeginning ? PAGE_BYTES : LEAST_RUN_BYTES)) runs.push({ offset: begin, length })
   }
-  const file = await openLeft(path)
-  try {
-    for (let at = range.offset; at < end; ) {
-      signal.throwIfAborted()
-      const { bytesRead } = await file.read(buffer, 0, Math.min(READ_BYTES, end - at), at)
-      if (bytesRead === 0) break
-      for (let page = 0; page < bytesRead; page += PAGE_BYTES) {
-        const bytes = buffer.subarray(page, Math.min(page + PAGE_BYTES, bytesRead))
-        const mayBeCut = isUnproven && bytes.at(-1) === 0
-        if (!mayBeCut && !bytes.equals(NOTHING.subarray(0, bytes.length))) continue
-        close(at + page)
-        begin = at + page + PAGE_BYTES
-      }
-      at += bytesRead
+  await using file = await openLeft(path)
+  for (let at = range.offset; at < end; ) {
+    signal.throwIfAborted()
+    const { bytesRead } = await file.read(buffer, 0, Math.min(READ_BYTES, end - at), at)
+    if (bytesRead === 0) break
+    for (let page = 0; page < bytesRead; page += PAGE_BYTES) {
+      const bytes = buffer.subarray(page, Math.min(page + PAGE_BYTES, bytesRead))
+      const mayBeCut = isUnproven && bytes.at(-1) === 0
+      if (!mayBeCut && !bytes.equals(NOTHING.subarray(0, bytes.length))) continue
+      close(at + page)
+      begin = at + page + PAGE_BYTES
     }
-  } finally {
-    await file.close()
+    at += bytesRead
   }
   close(end)
   return runs
@@ -64,18 +59,14 @@ export async function findWrittenBeginning(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly ByteRange[]> {
   const buffer = Buffer.allocUnsafe(READ_BYTES)
-  const file = await openLeft(path)
-  try {
-    for (let end = offset + length; end > offset; ) {
-      signal.throwIfAborted()
-      const at = offset + Math.floor((end - offset - 1) / READ_BYTES) * READ_BYTES
-      const { bytesRead } = await file.read(buffer, 0, end - at, at)
-      const page = findLastPage(buffer.subarray(0, bytesRead))
-      if (page !== undefined) return at + page > offset ? [{ offset, length: at + page - offset }] : []
-      end = at
-    }
-  } finally {
-    await file.close()
+  await using file = await openLeft(path)
+  for (let end = offset + length; end > offset; ) {
+    signal.throwIfAborted()
+    const at = offset + Math.floor((end - offset - 1) / READ_BYTES) * READ_BYTES
+    const { bytesRead } = await file.read(buffer, 0, end - at, at)
+    const page = findLastPage(buffer.subarray(0, bytesRead))
+    if (page !== undefined) return at + page > offset ? [{ offset, length: at + page - offset }] : []
+    end = at
   }
   return []
 }

@@ -9,6 +9,8 @@ import {
   planToDelete,
   planToFree,
 } from '../../policy/plan-eviction.js'
+import type { EvictionRequest } from '../../records/contract/record-requests.js'
+import type { Decide } from '../../records/contract/record-store.js'
 import type { Cache } from '../cache.js'
 import { FOR_OTHERS, giveKeptRoom, listKept, type RoomForOthers } from '../kept-copies.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
@@ -42,17 +44,21 @@ export class CopyInUse extends DscError {
  */
 export async function planEvictionOf(cache: Cache, selection: EvictionSelection): Promise<EvictionPlan> {
   await expireDeadLeases(cache, { asksSlurm: true })
-  const copies = await cache.record.listCopies({ node: cache.node }, cache.nowMs())
-  const plan = decide(copies, selection)
+  const { node } = cache
   if (selection.kind === 'free') {
-    if (plan.shortfalls.length > 0) throw notEnough(cache.node, selection.bytes, plan)
+    const { bytes } = selection
+    const toFree = decideFor(selection)
+    const plan = await cache.record.foreseeEviction({ node }, toFree, cache.nowMs())
+    if (plan.shortfalls.length > 0) throw notEnough(node, bytes, plan)
     return plan
   }
-  const named = copies.filter((copy) => copy.state !== 'evicting' && isNamed(copy, selection))
+  const copies = await cache.record.listCopies({ node, ...filterOf(selection) }, cache.nowMs())
+  const plan = decideFor(selection)(copies)
+  const named = copies.filter(({ state }) => state !== 'evicting')
   if (selection.kind === 'datasets') {
     for (const name of selection.names) {
       if (named.some((copy) => copy.dataset === name)) continue
-      const asked = { dataset: name, node: cache.node }
+      const asked = { dataset: name, node }
       throw await missingCopy(cache.record, asked, { command: 'dsc evict', otherwise: `dsc why ${name}` })
     }
   } else if (named.length === 0) {
@@ -79,8 +85,8 @@ export interface Evicted extends EvictionPlan {
  */
 export async function evictCopies(cache: Cache, selection: EvictionSelection, by?: string): Promise<Evicted> {
   const plan = await cache.record.beginEviction(
-    { node: cache.node, task: null, by },
-    (copies) => decide(copies, selection),
+    { node: cache.node, only: filterOf(selection), task: null, by },
+    decideFor(selection),
     cache.nowMs(),
   )
   const others = selection.kind === 'free' ? { ...FOR_OTHERS, bytes: selection.bytes } : FOR_OTHERS
@@ -104,13 +110,13 @@ export async function finishOwnEviction(
   return listKept(cache.root).filter(({ copyId }) => ids.has(copyId)).length
 }
 
-function decide(copies: readonly CopyUse[], selection: EvictionSelection): EvictionPlan {
-  if (selection.kind === 'free') return planToFree(copies, selection.bytes)
-  const named = copies.filter((copy) => isNamed(copy, selection))
-  return planToDelete(
-    named.filter((copy) => isEvictable(copy) || isLeftListing(copy)),
-    'evicted by hand',
-  )
+function decideFor(selection: EvictionSelection): Decide<EvictionPlan> {
+  if (selection.kind === 'free') return (copies, unread) => planToFree(copies, selection.bytes, unread)
+  return (copies) =>
+    planToDelete(
+      copies.filter((copy) => isEvictable(copy) || isLeftListing(copy)),
+      'evicted by hand',
+    )
 }
 
 /** A listing without a stager or a waiting task: the policy passes it over, because it takes no room. */
@@ -118,11 +124,10 @@ function isLeftListing(copy: CopyUse): boolean {
   return copy.state === 'reserved' && isAbandoned(copy) && copy.referenceCount === 0
 }
 
-function isNamed(
-  copy: { readonly dataset: string; readonly copyId: string },
-  selection: Exclude<EvictionSelection, { kind: 'free' }>,
-): boolean {
-  return selection.kind === 'copy' ? copy.copyId === selection.copyId : selection.names.includes(copy.dataset)
+/** Filter for the copies that were named; undefined: none were, so any copy may go. */
+function filterOf(selection: EvictionSelection): EvictionRequest['only'] {
+  if (selection.kind === 'free') return undefined
+  return selection.kind === 'copy' ? { copyId: selection.copyId } : { datasets: selection.names }
 }
 
 function notEnough(node: string, bytes: number, plan: EvictionPlan): DscError {

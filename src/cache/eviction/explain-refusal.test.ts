@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { CopyUse } from '../../model/copy.js'
 import type { Limit, Shortfall } from '../../policy/quota.js'
 import { exampleCopy } from '../../testing/example-copies.js'
-import { chooseFreeHint, chooseHint, describeHeld } from './explain-refusal.js'
+import { chooseFreeHint, chooseHint, describeHeld, explainRefusal } from './explain-refusal.js'
 import { hideGuarded } from './hide-guarded.js'
 
 const DISK = { capacityBytes: 100, freeBytes: 30, inodesTotal: 0, inodesFree: 0 }
@@ -103,4 +103,27 @@ test('a copy that only some may read is in the way without its name, its tasks a
   assert.match(chooseHint({ shortfalls, holders: [hidden!], policy: {}, disk: DISK }), /^raise cache/)
   const [shown] = hideGuarded({ declared: [] }, [locked])
   assert.match(describeHeld(shown!, [], 0), /^birds 1 KiB, locked by ops: test/)
+})
+
+test('a refusal says of each limit what it allows and what is short', () => {
+  const shortfalls = [
+    missing('maxDatasets', { allowed: 2, taken: 2 }),
+    missing('maxPercent', { allowed: 4096, taken: 3072, missing: 1024 }),
+    missing('minFree', { allowed: 2048, taken: 512, missing: 7168 }),
+    missing('inodes', { allowed: 5, taken: 1, needed: 6 }),
+  ]
+  const plan = { freedBytes: 0, victims: [], shortfalls, evictableBytes: 0, evictableCopies: 0 }
+  const { message } = explainRefusal({
+    ...{ dataset: 'birds', node: 'n1', request: { datasets: 1, bytes: 8192, inodes: 6 }, plan, holders: [] },
+    ...{ shares: [], leases: [], policy: {}, disk: DISK, nowMs: 0 },
+  })
+  const [first, ...rest] = message.split('\n')
+  assert.deepEqual(first!.split('; '), [
+    'no room for birds on node n1: it needs 8 KiB',
+    'maxDatasets allows 2 and 2 are taken',
+    'maxPercent allows 4 KiB, copies use 3 KiB: 1 KiB short',
+    'the disk has 2 KiB free above minFree, 512 B reserved for other downloads: 7 KiB short',
+    'it needs 6 inodes, and 5 are free (1 reserved)',
+  ])
+  assert.deepEqual(rest, ['  evictable: nothing', '  nothing was deleted'])
 })

@@ -1,5 +1,5 @@
-import type { CopyUse } from '../../model/copy.js'
 import { type Admission, type AdmissionInput, planAdmission } from '../../policy/plan-admission.js'
+import type { Decide } from '../../records/contract/record-store.js'
 import type { Cache } from '../cache.js'
 import { finishDrops, giveKeptRoom, listDropped, measureRoom } from '../kept-copies.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
@@ -11,11 +11,11 @@ import { hideGuarded } from './hide-guarded.js'
 const MAX_ROUNDS = 1000
 
 /** A request for room on this node. */
-interface RoomRequest<Other> extends Omit<AdmissionInput, 'policy' | 'disk' | 'copies'> {
+interface RoomRequest<Other> extends Omit<AdmissionInput, 'policy' | 'disk' | 'copies' | 'unread'> {
   /** For messages. */
   readonly dataset: string
   /** Asks the record, which calls `decide` in a transaction; `Other`: there is no longer anything to admit. */
-  readonly ask: (decide: (copies: readonly CopyUse[]) => Admission) => Promise<Admission | Other>
+  readonly ask: (decide: Decide<Admission>) => Promise<Admission | Other>
 }
 
 type Admitted = Extract<Admission, { outcome: 'admit' }>
@@ -36,8 +36,8 @@ export async function settleAdmission<Other extends { readonly outcome: string }
     const before = listDropped(cache.root)
     const disk = await measureRoom(cache)
     const coming = [...before, ...listDropped(cache.root)].filter((name) => !finished.has(name))
-    const answer = await ask((copies) => {
-      const admission = planAdmission({ ...asked, policy, disk, copies })
+    const answer = await ask((copies, unread) => {
+      const admission = planAdmission({ ...asked, policy, disk, copies, unread })
       return coming.length > 0 && isAtACost(admission) ? { outcome: 'wait', evicting: [] } : admission
     })
     if (isAdmission(answer, 'wait')) {

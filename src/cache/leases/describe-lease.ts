@@ -1,3 +1,4 @@
+import { formatTime } from '../../model/format-time.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { HeldLeaseAnswer, LeaseAnswer } from './lease-answer.js'
 
@@ -23,8 +24,4 @@ export function describeHeldLease({
   ...lease
 }: PlacedLease & { readonly staleReason: string | null }): HeldLeaseAnswer {
   return { ...describeLease(lease), staleReason }
-}
-
-function formatTime(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Copy } from '../../model/copy.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { markDamaged } from '../../sources/damaged-copies.js'
 import { openExampleCache } from '../../testing/example-cache.js'
+import { exampleCopy } from '../../testing/example-copies.js'
 import { stagingDirectory } from '../cache-layout.js'
 import { evictCopies } from '../eviction/evict-copies.js'
+import { leaseNewest } from './lease-reusable.js'
 
 test('the previous copy cannot be evicted until its files are linked, and can be afterwards', async (context) => {
   const example = await openExampleCache(context)
@@ -74,6 +77,28 @@ test('the previous copy makes room for a refresh if both do not fit', async (con
   )
 })
 
+test('a whole copy leaves a stripe of the same dataset alone, and a stripe every other stripe', async (context) => {
+  const { cache } = await openExampleCache(context)
+  const { record, node } = cache
+  const copies: Copy[] = []
+  for (const [at, index] of [undefined, 0, 1].entries()) {
+    const stripe = index === undefined ? undefined : { index, nodes: [node, 'other'] }
+    const placed = { copyId: `${at}`, node, directory: `copies/${at}`, readyAtMs: at, stripe }
+    copies.push(exampleCopy('d', placed))
+    await record.addAdopted(copies[at]!, at) // an adopted copy has no stripe: it is here to be leased
+  }
+  Object.assign(cache, { record: { ...record, listCopies: async () => copies } })
+  const find = async (stripe: Copy['stripe']) => {
+    const newest = await leaseNewest(cache, { dataset: 'd', stripe })
+    await newest?.release()
+    return newest?.directory
+  }
+  assert.equal(await find(undefined), 'copies/0')
+  assert.equal(await find({ index: 0, nodes: [node, 'other'] }), 'copies/1')
+  assert.equal(await find({ index: 1, nodes: [node, 'other'] }), 'copies/2')
+  assert.equal(await find({ index: 0, nodes: ['a', 'b', 'c'] }), undefined)
+})
+
 test('nothing is taken from a copy that was found damaged', async (context) => {
   const { cache, makeDataset, prepare } = await openExampleCache(context)
   const { record } = cache
@@ -103,4 +128,20 @@ test('bytes that only some may read become no dataset of others, who gave them o
   assert.equal(await countReused('open'), 0)
   assert.equal(await countReused('more-faces', ['user:ada']), 1)
   assert.equal(await countReused('more-open'), 1)
+})
+
+test('files are taken from a copy of the same source behind many that cannot be used', async (context) => {
+  const { cache, makeDataset, prepare } = await openExampleCache(context)
+  const files = makeDataset('files', { a: 'a' })
+  const { openSource, record } = cache
+  const listCopies: RecordStore['listCopies'] = async (filter, nowMs) => {
+    const copies = await record.listCopies(filter, nowMs)
+    if (filter.sourceUrl === undefined) return copies
+    const elsewhere = copies.map((copy) => ({ ...copy, source: { ...files, endpoint: 'https://elsewhere' } }))
+    const others = new Array<typeof elsewhere>(1000).fill(elsewhere).flat()
+    return [...others, ...copies].slice(0, filter.limit)
+  }
+  Object.assign(cache, { openSource: () => openSource(files), record: { ...record, listCopies } })
+  await prepare(files)
+  assert.equal((await prepare({ ...files, name: 'again' })).downloaded?.reusedFiles, 1)
 })

@@ -1,6 +1,7 @@
 import { type Copy, formatStripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { findHubUrl } from '../../model/source-url.js'
+import type { CopyFilter } from '../../records/contract/record-requests.js'
 import type { Cache } from '../cache.js'
 import { findReaders, findReadersOf } from '../find-readers.js'
 import { TransferLeases } from './transfer-lease.js'
@@ -18,6 +19,8 @@ interface ReusableCopies {
 const MAX_OTHERS = 16
 /** Maximum number of copies of the same source under other names, with other filters or versions. */
 const MAX_SAME_SOURCE = 4
+/** Of more copies of a source, or of hubs, than this, the others are read only if too few of these can be used. */
+const MANY_COPIES = 200
 
 /**
  * Leases ready copies on this node from which unchanged objects are taken: one of the dataset (of this version, such as
@@ -87,26 +90,26 @@ async function listOthers(
   const readers = JSON.stringify(findReaders(cache, source))
   // A listing that everybody may see does not make bytes theirs that only some may read.
   const isForSame = (copy: Copy) => [undefined, readers].includes(JSON.stringify(findReadersOf(cache, copy)))
-  const copies = await record.listCopies({ node, states: ['ready'] }, nowMs())
-  const others = copies
-    .filter((copy) => copy.dataset !== dataset && copy.source !== null && isForSame(copy))
-    .toSorted(byAge)
-  const isOfSource = ({ source: known }: Copy) =>
-    known !== null && bare(known) === bare(source) && known.endpoint === source.endpoint
-  const same = others.filter(isOfSource).slice(0, MAX_SAME_SOURCE)
-  if (!listsChecksums(source)) return same
-  const further = others.filter((copy) => !isOfSource(copy) && listsChecksums(copy.source!))
-  return [...same, ...further.slice(0, MAX_OTHERS)]
-}
-
-/** `data` and `data/` are one folder. */
-function bare({ source }: Dataset): string {
-  return source.replace(/\/+$/, '')
-}
-
-/** Whether this kind of source gives checksums of its objects before they are read. */
-function listsChecksums({ source }: { readonly source: string }): boolean {
-  return findHubUrl(source) !== undefined
+  const listNewest = async (
+    filter: Pick<CopyFilter, 'sourceUrl' | 'isOfHub'>,
+    most: number,
+    isWanted: (copy: Copy) => boolean,
+  ): Promise<readonly Copy[]> => {
+    const asked = { ...filter, node, states: ['ready'], isNewestFirst: true } as const
+    for (const limit of [MANY_COPIES, Number.MAX_SAFE_INTEGER]) {
+      const copies = await record.listCopies({ ...asked, limit }, nowMs())
+      const found = copies.filter((copy) => copy.dataset !== dataset && isForSame(copy) && isWanted(copy))
+      if (found.length >= most || copies.length < limit) return found.slice(0, most)
+    }
+    return []
+  }
+  const sourceUrl = source.source.replace(/\/+$/, '') // `data` and `data/` are one folder
+  const isAtEndpoint = (copy: Copy) => copy.source?.endpoint === source.endpoint
+  const same = await listNewest({ sourceUrl }, MAX_SAME_SOURCE, isAtEndpoint)
+  if (!findHubUrl(source.source)) return same
+  // Hubs give checksums of their objects before they are read.
+  const known = new Set(same.map(({ copyId }) => copyId))
+  return [...same, ...(await listNewest({ isOfHub: true }, MAX_OTHERS, ({ copyId }) => !known.has(copyId)))]
 }
 
 /** Newest first. */

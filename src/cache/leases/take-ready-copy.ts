@@ -11,18 +11,23 @@ type ReadyCopy =
   | { readonly outcome: 'touched'; readonly copy: Copy; readonly leaseId: string }
   | { readonly outcome: 'none' }
 
+/** A task's request for a dataset on this node. */
+export interface JoinedRequest {
+  readonly dataset: Dataset
+  readonly lease: LeaseRequest
+  /** The stripe to prepare; absent = the whole dataset. */
+  readonly stripe?: Stripe | undefined
+  /** The version to prepare; absent = any ready one, else the source's current one. */
+  readonly version?: string | undefined
+}
+
 /**
  * Seed step 3: leases the newest ready copy of the dataset (for a stripe: or of that stripe) on this node, even if its
  * source has changed. A warm `dsc prepare` does nothing else, so this module loads nothing else.
  */
 export async function takeReadyCopy(
   cache: Pick<Cache, 'record' | 'node' | 'nowMs'>,
-  request: {
-    readonly dataset: Dataset
-    readonly lease: LeaseRequest
-    readonly stripe?: Stripe | undefined
-    readonly version?: string | undefined
-  },
+  request: JoinedRequest,
 ): Promise<ReadyCopy> {
   const { dataset } = request
   const accept = (copy: Copy) => isOfDefinition(copy, dataset)

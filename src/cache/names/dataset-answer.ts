@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { list } from '../../answers/fields.js'
+import type { Dataset } from '../../model/dataset.js'
 import { FORMAT_NAMES } from '../../model/sample-formats.js'
 
 /** Definition of a dataset: the keys of dsc.yaml, below its name, which every answer calls `dataset`. */
@@ -28,4 +29,7 @@ export const definition = z
   })
   .meta({ id: 'dataset' })
 
-export type DefinitionAnswer = z.infer<typeof definition>
+/** The definition of a dataset, in the form that every answer uses. */
+export function describeDataset({ name, ...rest }: Dataset): z.infer<typeof definition> {
+  return { dataset: name, ...rest }
+}

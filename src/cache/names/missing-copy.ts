@@ -24,16 +24,12 @@ export async function missingCopy(
     return new DscError(
       'COPY_NOT_FOUND',
       `${dataset} has no copy on node ${node}, and no other node has a ready one`,
-      {
-        hint: hints.otherwise,
-      },
+      { hint: hints.otherwise },
     )
   }
   return new DscError(
     'COPY_NOT_FOUND',
     `${dataset} has no copy on node ${node}, but on ${formatNames(nodes, 5)}`,
-    {
-      hint: `${hints.command} ${dataset} on ${nodes[0]}`,
-    },
+    { hint: `${hints.command} ${dataset} on ${nodes[0]}` },
   )
 }

@@ -1,25 +1,18 @@
-import type { Stripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
-import type { LeaseRequest } from '../../model/lease.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { holdByThisProcess } from '../../platform/processes.js'
 import type { Joined } from '../../records/contract/record-requests.js'
 import type { Cache } from '../cache.js'
 import { stagingDirectoryOf } from '../cache-layout.js'
 import { STAGE_LEASE_MS } from '../leases/keep-stage-lease.js'
-import { isAsPublished, isOfDefinition, takeReadyCopy } from '../leases/take-ready-copy.js'
+import {
+  isAsPublished,
+  isOfDefinition,
+  type JoinedRequest,
+  takeReadyCopy,
+} from '../leases/take-ready-copy.js'
 import { adoptUnknownCopies } from '../upkeep/adopt-unknown.js'
 import { type HealProgress, healCopy } from '../upkeep/heal-copy.js'
-
-/** A task's request for a dataset on this node. */
-export interface JoinedRequest {
-  readonly dataset: Dataset
-  readonly lease: LeaseRequest
-  /** The stripe to prepare; absent = the whole dataset. */
-  readonly stripe?: Stripe | undefined
-  /** The version to prepare; absent = any ready one, else the source's current one. */
-  readonly version?: string | undefined
-}
 
 /** The turn of the task that stages: the copy, the task's own lease on it, and the lease of its one stager. */
 export type StageTurn = Extract<Joined, { outcome: 'stage' }>

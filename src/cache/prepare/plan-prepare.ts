@@ -10,32 +10,11 @@ import { describeHeld } from '../eviction/explain-refusal.js'
 import { hideGuarded } from '../eviction/hide-guarded.js'
 import { measureRoom } from '../kept-copies.js'
 import { findDeadLeases } from '../leases/find-dead-leases.js'
+import type { PreparePlanAnswer } from './prepared-answer.js'
 
 /** The outcome of a `prepare` now, worked out without doing anything. */
-export interface PreparePlan {
-  readonly dataset: string
-  readonly node: string
-  /**
-   * `ready`: a copy is there. `wait`: another stager is working on it. `fits`: it would be fetched. `evicts`: it would
-   * be fetched after the listed evictions. `refused`: the policy has no room.
-   */
-  readonly outcome: 'ready' | 'wait' | 'fits' | 'evicts' | 'refused'
-  readonly version: string | null
-  readonly path: string | null
-  readonly files: number
-  /** Sum of the objects' sizes, and their space on disk. */
-  readonly contentBytes: number
-  readonly diskBytes: number
-  readonly evictions: readonly {
-    readonly dataset: string
-    readonly version: string | null
-    readonly diskBytes: number
-    readonly reason: string
-  }[]
+export interface PreparePlan extends Readonly<Omit<PreparePlanAnswer, 'dsc' | 'shortfalls'>> {
   readonly shortfalls: readonly Shortfall[]
-  readonly evictableBytes: number
-  /** One phrase for each copy that blocks a refused request. */
-  readonly held: readonly string[]
 }
 
 /** Plans the use of a copy that is ready, without asking the source; undefined if no copy is ready. */

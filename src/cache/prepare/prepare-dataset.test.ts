@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readUseWait } from '../../model/use-wait.js'
 import { openExampleCache } from '../../testing/example-cache.js'
+import { openHeldSource } from '../../testing/held-source.js'
+import { waitFor } from '../../testing/world.js'
 import { prepareDataset } from './prepare-dataset.js'
 
 const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const
@@ -15,6 +19,27 @@ test('who finds a ready copy did not wait, and who staged it did', async (t) => 
   const told = events.map(({ reason, detail }) => [reason, detail?.isHit, detail?.waitedMs === 0])
   assert.deepEqual(told[0], ['it was ready', true, true])
   assert.deepEqual(told[1]?.slice(1), [false, false])
+})
+
+test('a task that reads during the download waited until its first sample', async (t) => {
+  const source = openHeldSource({ rose: 'red' })
+  const letGo = source.hold('rose')
+  const { cache, makeDataset } = await openExampleCache(t, { openSource: async () => source })
+  const request = { dataset: makeDataset('flowers'), lease, isRefresh: false, mayWait: true }
+  const prepared = prepareDataset(cache, request, { signal: t.signal, firstRead: Promise.resolve(7) })
+  await waitFor('the download', () => source.fetches('rose') > 0)
+  await sleep(50)
+  letGo()
+  await prepared
+  const [event] = await cache.record.listEvents({ dataset: 'flowers', kinds: ['leased'], limit: 1 })
+  const { isHit, waitedMs, readyMs } = event!.detail
+  assert.deepEqual([isHit, waitedMs], [false, 7])
+  assert.ok(Number(readyMs) > 40)
+  assert.match(event!.reason, /^read after 0\.0 s, ready after \d+\.\d s$/)
+  assert.deepEqual(readUseWait(event!), {
+    askedAtMs: event!.atMs - Number(readyMs),
+    readAtMs: event!.atMs - Number(readyMs) + 7,
+  })
 })
 
 test('who does not want to wait for another stager is told who it is, and leaves no lease', async (t) => {

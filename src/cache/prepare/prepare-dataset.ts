@@ -2,13 +2,15 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatHolder } from '../../model/lease.js'
+import type { UseWait } from '../../model/use-wait.js'
 import type { Origins } from '../../sources/source.js'
 import type { Cache } from '../cache.js'
 import type { Downloaded } from '../download/download-files.js'
 import { addUse } from '../leases/add-use.js'
+import type { JoinedRequest } from '../leases/take-ready-copy.js'
 import type { HealProgress } from '../upkeep/heal-copy.js'
 import { interrupted } from './interrupted.js'
-import { type JoinedRequest, joinStaging } from './join-staging.js'
+import { joinStaging } from './join-staging.js'
 import { stageDataset } from './stage-dataset.js'
 import type { Admit, StageOptions, StageProgress } from './staging.js'
 import { type WaitProgress, waitForStager } from './wait-for-stager.js'
@@ -47,21 +49,28 @@ export interface Prepared {
 export async function prepareDataset(
   cache: Cache,
   request: PrepareRequest,
-  options: Omit<StageOptions, 'dataset' | 'onProgress'> & {
+  options: Omit<StageOptions, 'dataset' | 'onProgress' | 'isReadWhileComing'> & {
     readonly onProgress?: (progress: PrepareProgress) => void
+    /** As in `NodeApi`. */
+    readonly firstRead?: Promise<number> | undefined
   },
 ): Promise<Prepared> {
   const { lease } = request
+  const { firstRead } = options
   let { isRefresh } = request
   let hasWaited = false
+  let readMs: number | undefined
+  void firstRead?.then((ms) => {
+    readMs = ms
+  })
   const beganMs = performance.now()
-  const waitedMs = () => (hasWaited ? Math.round(performance.now() - beganMs) : 0)
+  const wait = (): UseWait => ({ readyMs: hasWaited ? Math.round(performance.now() - beganMs) : 0, readMs })
   for (;;) {
     if (options.signal.aborted) throw interrupted(options.signal)
     const joined = await joinStaging(cache, request, { ...options, isRefresh })
     switch (joined.outcome) {
       case 'ready':
-        await addUse(cache, { copy: joined.copy, lease, waitedMs: waitedMs() })
+        await addUse(cache, { copy: joined.copy, lease, wait: wait() })
         return { copy: joined.copy, leaseId: joined.leaseId, isStagedHere: false }
       case 'again':
         break
@@ -72,6 +81,7 @@ export async function prepareDataset(
           asked: request.asked,
           isRefresh,
           isPrefetch: request.isPrefetch,
+          isReadWhileComing: firstRead !== undefined,
           admit: request.admit,
           version: request.version,
           sharedWith: request.sharedWith ?? [],
@@ -81,7 +91,7 @@ export async function prepareDataset(
         const leaseId = isNew ? joined.leaseId : await leaseAgain(cache, request, copy)
         if (leaseId === undefined) break
         hasWaited = true
-        await addUse(cache, { copy, lease, waitedMs: waitedMs() })
+        await addUse(cache, { copy, lease, wait: wait() })
         return { copy, leaseId, isStagedHere: isNew, downloaded }
       }
       case 'wait':

@@ -57,10 +57,13 @@ export const preparedElsewhereAnswer = answer({ ...prepared.shape, path: z.null(
 export const preparePlanAnswer = answer({
   dataset: z.string(),
   node: z.string(),
+  // `ready`: a copy is there. `wait`: another stager is working on it. `fits`: it would be fetched. `evicts`: it would
+  // be fetched after the listed evictions. `refused`: the policy has no room.
   outcome: z.enum(['ready', 'wait', 'fits', 'evicts', 'refused']),
   version: version.nullable(),
   path: z.string().nullable(),
   files: count,
+  // Sum of the objects' sizes, and their space on disk.
   contentBytes: byteCount,
   diskBytes: byteCount,
   evictions: list(
@@ -81,11 +84,11 @@ export const preparePlanAnswer = answer({
     }),
   ).meta({ description: 'bytes, but datasets for maxDatasets and inodes for inodes' }),
   evictableBytes: byteCount,
+  // One phrase for each copy that blocks a refused request.
   held: list(z.string()),
 })
 
 export type PreparedCopyAnswer = z.infer<typeof prepared>
 export type PreparedAnswer = z.infer<typeof preparedAnswer>
-export type PreparedSeveralAnswer = z.infer<typeof preparedSeveralAnswer>
-export type PreparedElsewhereAnswer = z.infer<typeof preparedElsewhereAnswer>
 export type PreparePlanAnswer = z.infer<typeof preparePlanAnswer>
+export type PreparedElsewhereAnswer = z.infer<typeof preparedElsewhereAnswer>

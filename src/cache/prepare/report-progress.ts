@@ -3,6 +3,7 @@ import { formatDuration } from '../../model/duration.js'
 import { formatCount, groupDigits } from '../../model/format-count.js'
 import type { Origins } from '../../sources/source.js'
 import type { Narrator } from '../surroundings.js'
+import { measurePace } from './pace.js'
 import type { PrepareProgress } from './prepare-dataset.js'
 
 /** Span over which the rate is measured, in ms: long enough not to jump, short enough to follow changes. */
@@ -14,7 +15,7 @@ export function reportProgress(
   dataset: string,
   nowMs: () => number,
 ): (progress: PrepareProgress) => void {
-  const samples: { atMs: number; bytes: number }[] = []
+  const measure = measurePace(RATE_SPAN_MS)
   let hasToldOfRetry = false
   return (progress) => {
     switch (progress.step) {
@@ -45,15 +46,7 @@ export function reportProgress(
         )
         break
       case 'downloading': {
-        const atMs = nowMs()
-        samples.push({ atMs, bytes: progress.writtenBytes })
-        while (samples.length > 2 && atMs - samples[0]!.atMs > RATE_SPAN_MS) samples.shift()
-        const first = samples[0]!
-        const rate = ((progress.writtenBytes - first.bytes) / Math.max(1, atMs - first.atMs)) * 1000
-        const leftMs =
-          rate > 0 && progress.writtenBytes < progress.totalBytes
-            ? ((progress.totalBytes - progress.writtenBytes) / rate) * 1000
-            : undefined
+        const { rate, leftMs } = measure(nowMs(), progress)
         report.progress(
           [
             `${dataset}: ${formatByteSize(progress.writtenBytes)} of ${formatByteSize(progress.totalBytes)}`,

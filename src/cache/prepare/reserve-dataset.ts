@@ -1,8 +1,9 @@
 import { isEvictable, planToDelete } from '../../policy/plan-eviction.js'
 import type { Cache } from '../cache.js'
 import { finishEvictions } from '../eviction/finish-evictions.js'
+import type { JoinedRequest } from '../leases/take-ready-copy.js'
 import { interrupted } from './interrupted.js'
-import { type JoinedRequest, joinStaging } from './join-staging.js'
+import { joinStaging } from './join-staging.js'
 import type { PrepareProgress } from './prepare-dataset.js'
 import { stageDataset } from './stage-dataset.js'
 import { waitForStager } from './wait-for-stager.js'
@@ -24,10 +25,7 @@ export interface Reservation {
 export async function reserveDataset(
   cache: Cache,
   request: JoinedRequest & { readonly isRefresh: boolean; readonly isRelisted: boolean },
-  options: {
-    readonly signal: AbortSignal
-    readonly onProgress?: (progress: PrepareProgress) => void
-  },
+  options: { readonly signal: AbortSignal; readonly onProgress?: (progress: PrepareProgress) => void },
 ): Promise<Reservation> {
   const { isRelisted, version } = request
   for (;;) {
@@ -79,9 +77,9 @@ export async function reserveDataset(
 /** Cancels a reservation with nothing fetched; its room is free at once, unless a stager is using it now. */
 export async function cancelReservation(cache: Cache, copyId: string): Promise<void> {
   const plan = await cache.record.beginEviction(
-    { node: cache.node, task: null },
+    { node: cache.node, only: { copyId }, task: null },
     (copies) => {
-      const found = copies.filter((copy) => copy.copyId === copyId && copy.state === 'staging')
+      const found = copies.filter(({ state }) => state === 'staging')
       return planToDelete(found.filter(isEvictable), 'another node had no room for its stripe')
     },
     cache.nowMs(),

@@ -10,11 +10,7 @@ export async function resumeAbandoned(cache: Cache, signal: AbortSignal): Promis
   for (const { dataset, source, stripe, isBeingStaged } of copies) {
     // Only its user has the credentials for a dataset of their own.
     if (isBeingStaged || source === null || findOwner(dataset) !== undefined) continue
-    const lease = {
-      task: 'dsc cleanup',
-      holder: holdByThisProcess(),
-      expiresAtMs: null,
-    }
+    const lease = { task: 'dsc cleanup', holder: holdByThisProcess(), expiresAtMs: null }
     const prepared = await prepareDataset(
       cache,
       { dataset: source, lease, isRefresh: true, mayWait: false, stripe },

@@ -1,13 +1,20 @@
+import { existsSync } from 'node:fs'
 import { closeAfter, withClosers } from '../../failure/closers.js'
-import { isDscError } from '../../failure/dsc-error.js'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { createFailureId } from '../../failure/failure-id.js'
+import { explainSystemError } from '../../failure/system-failure.js'
 import { logPhase } from '../../log/log.js'
 import type { Listing } from '../../manifest/listing.js'
+import { describeDiskFailure, describeRefusal } from '../../platform/disk-failure.js'
 import { nameHeldFolder } from '../../platform/held-folder.js'
 import { findDamagedCopies } from '../../sources/damaged-copies.js'
 import type { Cache } from '../cache.js'
+import { identityFile, stagingDirectoryOf } from '../cache-layout.js'
 import { type Downloaded, downloadFiles } from '../download/download-files.js'
 import { openNodeShare } from '../download/node-share.js'
+import { holdsFetched } from '../download/stale-staging.js'
 import { WaitingThreads } from '../download/transfer/waiting-threads.js'
+import { discardDirectory } from '../eviction/finish-evictions.js'
 import { findReaders } from '../find-readers.js'
 import { guardFolder } from '../guard-copy.js'
 import { makeHeld } from '../held-cache.js'
@@ -15,7 +22,6 @@ import { KeptStageLease } from '../leases/keep-stage-lease.js'
 import { leaseReusable } from '../leases/lease-reusable.js'
 import { nameInHint } from '../names/name-in-hint.js'
 import { saveNode } from '../save-node.js'
-import { describeStagingFailure, endFailedStaging } from './fail-staging.js'
 import { finishPublished, finishStaging, type Staged } from './finish-staging.js'
 import type { StageTurn } from './join-staging.js'
 import { listAndAdmit } from './list-and-admit.js'
@@ -151,4 +157,56 @@ async function download(
     },
   })
   return closeAfter(work, reusable.release)
+}
+
+/**
+ * Turns a file-system failure while filling `directory` into a failure of the cache; returns other errors unchanged.
+ */
+function describeStagingFailure(cache: Cache, error: unknown, directory: string): unknown {
+  const described = describeRefusal(describeDiskFailure(error, directory), directory)
+  // The folders of the staging may exist again: writing a file creates missing folders.
+  const isThere = existsSync(identityFile(cache.root)) && existsSync(directory)
+  if (isDscError(described) || isThere) return explainSystemError(described) ?? described
+  return new DscError('CACHE_ROOT_INVALID', `${directory} was removed while it was being filled`, {
+    hint: 'run the same command again; while dsc runs, only dsc deletes in the cache (dsc evict, dsc cleanup)',
+    cause: error,
+  })
+}
+
+/**
+ * Ends the staging. A failure that `isForAll` also ends the tasks that wait for it, and gets an id in the history;
+ * after any other, or none, the next task resumes the staging. If the record went away with the root, nothing is
+ * thrown, because the reason for that matters more. Returns the failure.
+ */
+async function endFailedStaging(
+  cache: Cache,
+  turn: StageTurn,
+  { failure, isForAll }: { readonly failure: DscError | undefined; readonly isForAll: boolean },
+): Promise<DscError | undefined> {
+  const { copy, stageLeaseId, leaseId } = turn
+  // Fetched files are useful again once the source, its permissions or its objects are fixed.
+  const directory = stagingDirectoryOf(cache.root, copy.copyId)
+  const isHopeless = failure !== undefined && !failure.isRetryable && !holdsFetched(directory)
+  const id = createFailureId()
+  try {
+    if (isHopeless) await discardDirectory(cache, directory)
+    await cache.record.endStaging(
+      {
+        copyId: copy.copyId,
+        stageLeaseId,
+        useLeaseId: leaseId,
+        isForgotten: isHopeless,
+        failure:
+          failure && isForAll
+            ? { id, code: failure.code, message: failure.message, hint: failure.hint, facts: failure.facts }
+            : undefined,
+      },
+      cache.nowMs(),
+    )
+  } catch (error) {
+    if (existsSync(identityFile(cache.root))) throw error
+    return failure
+  }
+  if (failure === undefined || !isForAll) return failure
+  return new DscError(failure.code, failure.message, { hint: failure.hint, cause: failure, id })
 }

@@ -3,8 +3,8 @@ import { findReceiver, isLeaseLive, type Lease, type PlacedLease } from '../../m
 import type { NodeEntry } from '../../model/node.js'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import { sumUpCopies } from '../../policy/copy-sums.js'
-import { findLayouts, type StripedLayout } from './find-layouts.js'
+import type { CopySum } from '../../policy/copy-sums.js'
+import type { StripedLayout } from './find-layouts.js'
 import { listWaits, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
 
@@ -62,24 +62,17 @@ export interface StatusSnapshot {
 }
 
 /** The parts of a snapshot for `composeStatus`. */
-interface StatusParts {
-  readonly takenAtMs: number
-  readonly recordLocation: string
+interface StatusParts extends Omit<StatusSnapshot, 'nodes' | 'transfers' | 'waits'> {
   readonly nodes: readonly NodeEntry[]
-  readonly copies: readonly CopyUse[]
-  /** All copies of the nodes, for their usage. */
-  readonly chargedCopies: readonly CopyUse[]
-  /** All copies of the datasets, to find striped versions. */
-  readonly stripedCopies: readonly CopyUse[]
-  readonly leases: readonly PlacedLease[]
+  /** Of all copies of the nodes, for their usage. */
+  readonly sums: readonly CopySum[]
   /** Leases of all nodes under which another node reads a copy. */
   readonly transferLeases: readonly PlacedLease[]
-  readonly events: readonly RecordEvent[]
 }
 
 /** Combines the parts: usage per node, leases with their copies, transfers with their waiters. */
 export function composeStatus(parts: StatusParts): StatusSnapshot {
-  const byNode = Map.groupBy(parts.chargedCopies, (copy) => copy.node)
+  const byNode = Map.groupBy(parts.sums, (sum) => sum.node)
   const moving = parts.copies.filter((copy) => copy.state === 'reserved' || copy.state === 'staging')
   const transfers = describeTransfers(moving, parts)
   return {
@@ -88,12 +81,12 @@ export function composeStatus(parts: StatusParts): StatusSnapshot {
     nodes: seeStagers(
       parts.nodes.map((entry) => ({
         ...entry,
-        usage: measureNodeUsage(entry.policy, entry.disk, sumUpCopies(byNode.get(entry.node) ?? [])),
+        usage: measureNodeUsage(entry.policy, entry.disk, byNode.get(entry.node) ?? []),
       })),
       transfers,
     ),
     copies: parts.copies,
-    layouts: findLayouts(parts.stripedCopies),
+    layouts: parts.layouts,
     leases: parts.leases,
     transfers,
     waits: listWaits({ takenAtMs: parts.takenAtMs, transfers, events: parts.events }),

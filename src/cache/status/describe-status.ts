@@ -1,5 +1,7 @@
 import { redactUrl } from '../../failure/redact.js'
 import type { CopyUse } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
+import { formatTime } from '../../model/format-time.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { describeLease } from '../leases/describe-lease.js'
 import type { NodeStatus, StatusSnapshot, TransferStatus } from './compose-status.js'
@@ -37,6 +39,15 @@ export function describeStatus(
   }
 }
 
+/** Sources without secrets: copies of a dataset that were read together share its definition. */
+const SOURCES = new WeakMap<Dataset, string>()
+
+function describeSource(dataset: Dataset): string {
+  const known = SOURCES.get(dataset) ?? redactUrl(dataset.source)
+  SOURCES.set(dataset, known)
+  return known
+}
+
 /** A copy, in the form that every answer uses. */
 export function describeCopy(copy: CopyUse): CopyAnswer {
   return {
@@ -52,7 +63,7 @@ export function describeCopy(copy: CopyUse): CopyAnswer {
     copyId: copy.copyId,
     path: copy.path,
     origin: copy.origin,
-    source: copy.source === null ? null : redactUrl(copy.source.source),
+    source: copy.source && describeSource(copy.source),
     files: copy.files,
     contentBytes: copy.contentBytes,
     writtenBytes: copy.writtenBytes,
@@ -126,8 +137,4 @@ export function describeExplanation(explained: DatasetExplanation): ExplanationA
       lastUsedAt: formatTime(lastUsedAtMs),
     })),
   }
-}
-
-function formatTime(ms: number): string {
-  return new Date(ms).toISOString()
 }

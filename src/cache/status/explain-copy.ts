@@ -1,4 +1,5 @@
 import type { CopyUse } from '../../model/copy.js'
+import type { EvictionRank } from '../../policy/eviction-order.js'
 import { findCandidates, isEvictable } from '../../policy/plan-eviction.js'
 
 /** Reasons that keep a copy from being evicted, in the order in which an operator would remove them. */
@@ -21,14 +22,6 @@ export function findKeepers(copy: CopyUse): readonly Keeper[] {
   if (copy.state === 'evicting') keepers.push('being evicted')
   if (copy.state === 'reserved') keepers.push(copy.isBeingStaged ? 'not admitted yet' : 'interrupted listing')
   return keepers
-}
-
-/** A copy's rank among those that may be evicted on its node. */
-export interface EvictionRank {
-  /** 1 = the next to be evicted. */
-  readonly rank: number
-  readonly candidates: number
-  readonly reason: string
 }
 
 /** The copy's rank in the order of eviction among `copiesOfNode`; undefined if it may not be evicted. */

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CopyUse } from '../../model/copy.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import { exampleCopy, NOW_MS } from '../../testing/example-copies.js'
 import { findEvictionRank, findKeepers } from './explain-copy.js'
-import { explainDataset, findNodesOf, foreseeEvictions } from './explain-dataset.js'
+import { explainDataset, findNodesOf } from './explain-dataset.js'
 
-const NOTHING = { copies: [], layouts: [], leases: [], events: [], outlooks: new Map() }
+const NOTHING = { copies: [], layouts: [], leases: [], events: [], outlooks: [] }
 const LOCK = { by: 'ops', reason: 'test', atMs: NOW_MS }
 
 for (const { name, changes, keepers } of [
@@ -84,27 +83,22 @@ test('a dataset without a copy is explained by its last eviction, refusal and fa
   )
 })
 
-test('where a copy stands and who would go next is told from all copies of its node', () => {
-  const on = (dataset: string, changes: Partial<CopyUse>) =>
-    exampleCopy(dataset, { copyId: `copy-${dataset}`, ...changes })
-  const copies = [
-    on('held', { referenceCount: 1 }),
-    on('a', { lastUsedAtMs: 9 }),
-    on('old', { lastUsedAtMs: 8 }),
-    ...Array.from({ length: 9 }, (_, at) => on(`recent-${at}`, { lastUsedAtMs: 10 + at })),
-  ]
-  const { ranks, next } = foreseeEvictions('a', copies)
-  assert.deepEqual([...ranks], [['copy-a', findEvictionRank(copies[1]!, copies)]])
-  assert.deepEqual(
-    next.map(({ dataset }) => dataset),
-    ['old', 'a', 'recent-0', 'recent-1', 'recent-2'],
-  )
-  const explained = explainDataset('a', {
-    ...NOTHING,
-    copies: [copies[1]!],
-    outlooks: new Map([[copies[1]!.node, { ranks, next }]]),
-  })
-  assert.deepEqual([explained.copies[0]?.rank?.rank, explained.nextVictims], [2, next])
+test('a copy has the rank that the order of its node gives it, and the first of each node go next', () => {
+  const copy = exampleCopy('a', { copyId: 'copy-a' })
+  const rank = { rank: 2, candidates: 9, reason: 'least recently used' }
+  const old = {
+    copy: exampleCopy('old', { copyId: 'copy-old', lastUsedAtMs: 8 }),
+    reason: 'abandoned staging',
+  }
+  const outlooks = [{ ranks: [{ copyId: 'copy-a', ...rank }], first: [old] }]
+  const explained = explainDataset('a', { ...NOTHING, copies: [copy], outlooks })
+  assert.deepEqual(explained.copies[0]?.rank, rank)
+  assert.deepEqual(explained.nextVictims, [
+    {
+      ...{ copyId: 'copy-old', dataset: 'old', node: 'node-a', diskBytes: 100, lastUsedAtMs: 8 },
+      reason: 'abandoned staging',
+    },
+  ])
 })
 
 test('the nodes of a dataset are those of its copies, then those of its history', () => {

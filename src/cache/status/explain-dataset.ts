@@ -1,8 +1,10 @@
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import { findCandidates } from '../../policy/plan-eviction.js'
-import { type EvictionRank, findKeepers, type Keeper } from './explain-copy.js'
+import type { EvictionOrder, EvictionRank } from '../../policy/eviction-order.js'
+import type { Victim } from '../../policy/take-by-share.js'
+import type { StatusSnapshot } from './compose-status.js'
+import { findKeepers, type Keeper } from './explain-copy.js'
 import type { StripedLayout } from './find-layouts.js'
 
 /** Why one copy is where it is. */
@@ -12,7 +14,7 @@ export interface CopyExplanation {
   readonly origin: RecordEvent | undefined
   readonly keepers: readonly Keeper[]
   readonly leases: readonly PlacedLease[]
-  /** Its rank in the order of eviction; undefined if it may not be evicted. */
+  /** Its rank in the order of eviction; undefined if it may not be evicted, or that of its node was not read. */
   readonly rank: EvictionRank | undefined
 }
 
@@ -36,31 +38,21 @@ export interface DatasetExplanation {
   readonly lastEvicted: RecordEvent | undefined
   readonly lastRefused: RecordEvent | undefined
   readonly lastFailed: RecordEvent | undefined
-  /** The next copies to be evicted on each node concerned, in order. */
+  /** The next copies to be evicted on each node that was read, in order. */
   readonly nextVictims: readonly NextVictim[]
 }
 
 const ORIGINS: readonly string[] = ['staged', 'adopted']
-const NEXT_VICTIMS = 5
-
-/** The copies of a node that would be evicted if room were needed. */
-export interface NodeOutlook {
-  /** Ranks in the order of eviction, by copy id. */
-  readonly ranks: ReadonlyMap<string, EvictionRank>
-  /** The first to be evicted, in order. */
-  readonly next: readonly NextVictim[]
-}
 
 /** The known facts about one dataset. */
-interface KnownOfDataset {
-  /** Its copies on the nodes asked about. */
-  readonly copies: readonly CopyUse[]
-  readonly layouts: readonly StripedLayout[]
-  readonly leases: readonly PlacedLease[]
-  /** Newest first. */
-  readonly events: readonly RecordEvent[]
-  /** One per node in `findNodesOf`, in the same order. */
-  readonly outlooks: ReadonlyMap<string, NodeOutlook>
+interface KnownOfDataset extends Pick<StatusSnapshot, 'copies' | 'layouts' | 'leases' | 'events'> {
+  /** Of nodes in `findNodesOf`, in the same order. */
+  readonly outlooks: readonly EvictionOrder[]
+}
+
+/** When a copy became ready, or was begun; Unix epoch in ms. */
+export function findArrivalMs({ readyAtMs, createdAtMs }: CopyUse): number {
+  return readyAtMs ?? createdAtMs
 }
 
 /** Nodes related to a dataset: those of its copies, then those in its history. */
@@ -71,32 +63,14 @@ export function findNodesOf({
   return [...new Set([...copies, ...events].map(({ node }) => node))]
 }
 
-/** Ranks the copies of `dataset` among all copies of a node, and finds the next victims. */
-export function foreseeEvictions(dataset: string, copiesOfNode: readonly CopyUse[]): NodeOutlook {
-  const candidates = findCandidates(copiesOfNode)
-  const ranks = new Map(
-    candidates.flatMap(({ copy, reason }, index): [string, EvictionRank][] =>
-      copy.dataset === dataset
-        ? [[copy.copyId, { rank: index + 1, candidates: candidates.length, reason }]]
-        : [],
-    ),
-  )
-  const next = candidates.slice(0, NEXT_VICTIMS).map(({ copy, reason }) => ({
-    copyId: copy.copyId,
-    dataset: copy.dataset,
-    node: copy.node,
-    diskBytes: copy.chargedBytes,
-    lastUsedAtMs: copy.lastUsedAtMs,
-    reason,
-  }))
-  return { ranks, next }
-}
-
 /** Explains a dataset from the facts about it and its nodes. */
 export function explainDataset(dataset: string, known: KnownOfDataset): DatasetExplanation {
   const { copies, layouts, events, outlooks } = known
   const leases = Map.groupBy(known.leases, ({ copyId }) => copyId)
   const ofCopies = Map.groupBy(events, ({ copyId }) => copyId)
+  const ranks = new Map(
+    outlooks.flatMap((order) => order.ranks.map(({ copyId, ...rank }) => [copyId, rank] as const)),
+  )
   return {
     dataset,
     copies: copies.map((copy) => ({
@@ -104,14 +78,19 @@ export function explainDataset(dataset: string, known: KnownOfDataset): DatasetE
       origin: findOrigin(ofCopies.get(copy.copyId) ?? []),
       keepers: findKeepers(copy),
       leases: leases.get(copy.copyId) ?? [],
-      rank: outlooks.get(copy.node)?.ranks.get(copy.copyId),
+      rank: ranks.get(copy.copyId),
     })),
     layouts,
     lastEvicted: events.find(({ kind }) => kind === 'evicted' || kind === 'forgotten'),
     lastRefused: events.find(({ kind }) => kind === 'refused'),
     lastFailed: events.find(({ kind }) => kind === 'staging-failed'),
-    nextVictims: [...outlooks.values()].flatMap(({ next }) => next),
+    nextVictims: outlooks.flatMap(({ first }) => first.map(describeVictim)),
   }
+}
+
+function describeVictim({ copy, reason }: Victim): NextVictim {
+  const { copyId, dataset, node, chargedBytes: diskBytes, lastUsedAtMs } = copy
+  return { copyId, dataset, node, diskBytes, lastUsedAtMs, reason }
 }
 
 function findOrigin(ofCopy: readonly RecordEvent[]): RecordEvent | undefined {

@@ -36,4 +36,3 @@ export const explanationAnswer = answer({
 export const failedAnswer = answer({ id: z.string(), failure: event })
 
 export type ExplanationAnswer = z.infer<typeof explanationAnswer>
-export type FailedAnswer = z.infer<typeof failedAnswer>

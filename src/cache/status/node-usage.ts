@@ -24,11 +24,7 @@ export interface NodeUsage {
   /** Bytes that admitted copies may still write. */
   readonly outstandingBytes: number
   /** The whole disk by use: by copies, by anything else, free. */
-  readonly onDisk: {
-    readonly oursBytes: number
-    readonly othersBytes: number
-    readonly freeBytes: number
-  }
+  readonly onDisk: { readonly oursBytes: number; readonly othersBytes: number; readonly freeBytes: number }
   /** Bytes of copies that could be evicted at present: idle, unlocked, with a remote source. */
   readonly evictableBytes: number
   readonly evictableCopies: number

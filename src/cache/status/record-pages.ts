@@ -1,9 +1,8 @@
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import type { CopyFilter, EventFilter } from '../../records/contract/record-requests.js'
+import type { CopyFilter, EventFilter, LeaseFilter } from '../../records/contract/record-requests.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
-import type { StatusFilter } from './status-snapshot.js'
 
 /** Maximum number of copies in memory at once. */
 const PAGE_COPIES = 500
@@ -29,7 +28,7 @@ export function readCopyPages(
 /** Goes through the matching leases like `readCopyPages`, oldest first. */
 export function readLeasePages(
   record: Pick<RecordStore, 'listLeases'>,
-  filter: StatusFilter,
+  filter: Omit<LeaseFilter, 'after' | 'limit'>,
   { pageLeases = PAGE_LEASES }: { readonly pageLeases?: number } = {},
 ): AsyncGenerator<readonly PlacedLease[]> {
   return readPages<PlacedLease>(pageLeases, (last) =>

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
-import { NOW_MS } from '../../testing/example-copies.js'
+import { exampleCopy, NOW_MS } from '../../testing/example-copies.js'
 import { advanceStagings, fillRecord } from '../../testing/example-record.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import type { StatusSnapshot } from './compose-status.js'
@@ -160,6 +160,22 @@ test('the usage of a node counts every dataset, also where the status is asked f
   assert.equal(one.copies.length, 1)
   const usages = ({ nodes }: StatusSnapshot) => nodes.map(({ usage }) => usage)
   assert.deepEqual(usages(one), usages(all))
+})
+
+test('a status of one node shows its striped versions with their stripes elsewhere, and those of no other', async (context) => {
+  const { record } = await openExample(context)
+  const nodes = ['gpu-01', 'gpu-02']
+  for (const [index, node] of [...nodes, 'gpu-03'].entries()) {
+    const stripe = node === 'gpu-03' ? { index: 0, nodes: ['gpu-03'] } : { index, nodes }
+    const dataset = node === 'gpu-03' ? 'elsewhere' : 'striped'
+    await record.addAdopted(exampleCopy(dataset, { copyId: `stripe-${index}`, node, stripe }), NOW_MS)
+  }
+  const { copies, layouts } = await readStatus(record, { node: 'gpu-01' }, { nowMs: NOW_MS })
+  assert.deepEqual(new Set(copies.map(({ node }) => node)), new Set(['gpu-01']))
+  assert.deepEqual(
+    layouts.map(({ dataset, stripes }) => [dataset, stripes.map(({ state }) => state)]),
+    [['striped', ['ready', 'ready']]],
+  )
 })
 
 test('a node is seen as long as a stager there renews its lease', async (context) => {

@@ -1,6 +1,9 @@
+import type { CopyUse } from '../../model/copy.js'
 import type { NodeEntry } from '../../model/node.js'
+import { sumUpCopies } from '../../policy/copy-sums.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './compose-status.js'
+import { findLayouts, type StripedLayout } from './find-layouts.js'
 
 /** Limits a status to this dataset or node; absent: all. */
 export interface StatusFilter {
@@ -36,21 +39,29 @@ export async function readStatus(
   const copies = await record.listCopies(filter, nowMs)
   const leases = await record.listLeases(filter)
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
-  // Usage counts every copy of a node, even with a filter by dataset.
-  const charged =
-    filter.dataset === undefined ? copies : await record.listCopies({ node: filter.node }, nowMs)
-  // Stripes on other nodes reveal those missing on one.
-  const { node: _, ...ofDatasets } = filter
-  const striped = filter.node === undefined ? copies : await record.listCopies(ofDatasets, nowMs)
+  const isOfDataset = filter.dataset !== undefined // usage counts every copy of a node, even then
   return composeStatus({
     takenAtMs: nowMs,
     recordLocation: record.location,
     nodes: await readNodes(record, filter, ownNode),
     copies,
-    chargedCopies: charged,
-    stripedCopies: striped,
+    sums: isOfDataset ? await record.sumCopies({ node: filter.node }, nowMs) : sumUpCopies(copies),
+    layouts: filter.node === undefined ? findLayouts(copies) : await readLayouts(record, filter, nowMs),
     leases,
     transferLeases: await record.listLeases({ purpose: 'transfer' }),
     events,
   })
+}
+
+/** Finds the striped versions of the matching copies, with their stripes on all nodes: those reveal the missing ones. */
+export async function readLayouts(
+  record: Pick<RecordStore, 'listCopies'>,
+  filter: StatusFilter,
+  nowMs: number,
+): Promise<readonly StripedLayout[]> {
+  const striped = await record.listCopies({ ...filter, isStriped: true }, nowMs)
+  const copies: CopyUse[] = [] // whole copies serve as stripes too
+  for (const dataset of new Set(striped.map((copy) => copy.dataset)))
+    copies.push(...(await record.listCopies({ dataset }, nowMs)))
+  return findLayouts(copies)
 }

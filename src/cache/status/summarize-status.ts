@@ -9,10 +9,10 @@ import {
   seeStagers,
   type TransferStatus,
 } from './compose-status.js'
-import { findLayouts, type StripedLayout } from './find-layouts.js'
+import type { StripedLayout } from './find-layouts.js'
 import { listWaits, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage } from './node-usage.js'
-import { readNodes, type StatusFilter } from './status-snapshot.js'
+import { readLayouts, readNodes, type StatusFilter } from './status-snapshot.js'
 
 /** A dataset summed up over all nodes. */
 export interface DatasetSummary {
@@ -64,13 +64,12 @@ export async function summarizeStatus(
   const isMoving = matching.some(({ state }) => state === 'reserved' || state === 'staging')
   const transfers = isMoving ? await readTransfers(record, filter, nowMs) : []
   const isStriped = matching.some((sum) => sum.isStriped)
-  const striped = isStriped ? await record.listCopies({ ...filter, isStriped }, nowMs) : []
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
   return {
     takenAtMs: nowMs,
     nodes: seeStagers(nodes, transfers),
     copies: matching.reduce((total, { copies }) => total + copies, 0),
-    layouts: findLayouts(await completeStripes(record, striped, nowMs)),
+    layouts: isStriped ? await readLayouts(record, filter, nowMs) : [],
     transfers,
     waits: listWaits({ takenAtMs: nowMs, transfers, events }),
   }
@@ -94,23 +93,16 @@ async function readTransfers(
   nowMs: number,
 ): Promise<readonly TransferStatus[]> {
   const moving = await record.listCopies({ ...filter, states: ['reserved', 'staging'] }, nowMs)
+  const nodes = [...new Set(moving.map((copy) => copy.node))]
+  // A node may have many more leases than copies that move, so a few copies are queried one by one.
+  const places =
+    moving.length <= 2 * nodes.length
+      ? moving.map(({ copyId }) => ({ copyId }))
+      : nodes.map((node) => ({ node }))
   const leases: PlacedLease[] = []
-  for (const node of new Set(moving.map((copy) => copy.node)))
-    leases.push(...(await record.listLeases({ node })))
+  for (const place of places) leases.push(...(await record.listLeases(place)))
   const transferLeases = await record.listLeases({ purpose: 'transfer' })
   return describeTransfers(moving, { leases, transferLeases, takenAtMs: nowMs })
-}
-
-/** All copies of the striped datasets: whole copies serve as stripes too. */
-async function completeStripes(
-  record: RecordStore,
-  striped: readonly CopyUse[],
-  nowMs: number,
-): Promise<readonly CopyUse[]> {
-  const copies: CopyUse[] = []
-  for (const dataset of new Set(striped.map((copy) => copy.dataset)))
-    copies.push(...(await record.listCopies({ dataset }, nowMs)))
-  return copies
 }
 
 function addCopy(datasets: Map<string, DatasetSummary>, copy: CopyUse): void {

@@ -1,4 +1,4 @@
-import { readFedTime, sumWaits } from '../../model/fed-time.js'
+import { parseCulprit, readFedTime, sumWaits } from '../../model/fed-time.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import { DAY_MS, DAY_STEPS, findFirstStep } from './trace-day.js'
 import { spread } from './trace-uses.js'
@@ -16,7 +16,7 @@ export interface StallHistory {
   readonly gpuMs: readonly number[]
   /** GPU-milliseconds in which it waited. */
   readonly waitedGpuMs: readonly number[]
-  /** The cause of the longest wait, as in `FedTime.waits`; null if there was none. */
+  /** The cause of the longest wait, as in `FedTime.waits` but of all ranks together; null if there was none. */
   readonly culprit: string | null
 }
 
@@ -31,8 +31,10 @@ export function traceStalls(events: readonly RecordEvent[], nowMs: number): Stal
     const perMs = 1 / Math.max(1, time.sinceAgoMs)
     spread(gpuMs, { ...stretch, weight: time.gpuMs * perMs })
     spread(waitedGpuMs, { ...stretch, weight: sumWaits(time.waits) * perMs })
-    for (const [culprit, ms] of Object.entries(time.waits))
+    for (const [name, ms] of Object.entries(time.waits)) {
+      const { culprit } = parseCulprit(name)
       culprits.set(culprit, (culprits.get(culprit) ?? 0) + ms)
+    }
   }
   const first = findFirstStep(events, nowMs)
   const [longest] = [...culprits].sort(([, a], [, b]) => b - a)

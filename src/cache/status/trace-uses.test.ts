@@ -37,12 +37,13 @@ test('uses and hits are counted where they were, and datasets by how often they 
   )
 })
 
-test('a job waits until it has its dataset, or until now', () => {
+test('a job waits until it can read its dataset, or until now', () => {
   const waits = [{ node: 'a', sinceMs: NOW_MS - 3 * HOUR_MS }]
-  const { waiting } = traceUses([use(4, 2), use(4, 1), use(23, 9)], waits, NOW_MS)
+  const arriving = event('leased', 10, { detail: { waitedMs: HOUR_MS, readyMs: 2 * HOUR_MS } })
+  const { waiting } = traceUses([use(4, 2), use(4, 1), use(23, 9), arriving], waits, NOW_MS)
   assert.deepEqual(
-    [0, 2, 4, 5, 7, 23].map((hours) => ago(waiting, hours)),
-    [1, 1, 2, 1, 0, 1],
+    [0, 2, 4, 5, 7, 10, 11, 23].map((hours) => ago(waiting, hours)),
+    [1, 1, 2, 1, 0, 0, 1, 1],
   )
 })
 

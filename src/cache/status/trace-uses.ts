@@ -1,4 +1,5 @@
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
+import { readUseWait } from '../../model/use-wait.js'
 import { DAY_MS, DAY_STEPS, type DayHistory, findFirstStep, traceDay } from './trace-day.js'
 
 /** The kinds of events that `traceUses` needs, and, beside `DAY_EVENTS`, `traceNodes`. */
@@ -48,7 +49,7 @@ interface PresentWait {
 
 /**
  * Sums up who used what in the day before `nowMs`, from the record's `USE_EVENTS` in it. A job that got its dataset waited
- * in the time before that event; `waits` are the jobs that have not got theirs. With `MAX_DAY_EVENTS` events the history
+ * from when it asked until it could read; `waits` are the jobs that have not got theirs. With `MAX_DAY_EVENTS` events the history
  * begins at the oldest of them.
  */
 export function traceUses(
@@ -59,7 +60,8 @@ export function traceUses(
   const fromMs = nowMs - DAY_MS
   const [uses, hits, waiting] = [zeros(DAY_STEPS), zeros(DAY_STEPS), zeros(DAY_STEPS)]
   const datasets = new Map<string, { uses: number; hits: number; usesByHour: number[] }>()
-  for (const { kind, dataset, atMs, detail } of events) {
+  for (const event of events) {
+    const { kind, dataset, atMs, detail } = event
     if (kind !== 'leased' || atMs <= fromMs || atMs > nowMs) continue
     const step = stepOf(atMs - fromMs, STEP_MS, DAY_STEPS)
     const isHit = detail.isHit === true ? 1 : 0
@@ -70,7 +72,7 @@ export function traceUses(
     own.uses += 1
     own.hits += isHit
     own.usesByHour[stepOf(atMs - fromMs, DAY_MS / 24, 24)]! += 1
-    spread(waiting, { fromMs, stepMs: STEP_MS, sinceMs: atMs - waitOf(detail), untilMs: atMs })
+    spread(waiting, { fromMs, stepMs: STEP_MS, ...waitOf(event) })
   }
   for (const { sinceMs } of waits) spread(waiting, { fromMs, stepMs: STEP_MS, sinceMs, untilMs: nowMs })
   const first = findFirstStep(events, nowMs)
@@ -109,8 +111,7 @@ export function traceNodes(
       return counts
     }
     const rest = { fromMs, stepMs: HALF_HOUR_MS }
-    for (const { kind, atMs, detail } of own)
-      if (kind === 'leased') spread(waitedMs, { ...rest, sinceMs: atMs - waitOf(detail), untilMs: atMs })
+    for (const event of own) if (event.kind === 'leased') spread(waitedMs, { ...rest, ...waitOf(event) })
     for (const wait of waits)
       if (wait.node === node) spread(waitedMs, { ...rest, sinceMs: wait.sinceMs, untilMs: nowMs })
     const receivedBytes = sumHalfHours(traceDay(own, { copies: [], transfers: coming }, nowMs))
@@ -130,8 +131,9 @@ function zeros(length: number): number[] {
   return new Array<number>(length).fill(0)
 }
 
-function waitOf({ waitedMs }: RecordEvent['detail']): number {
-  return typeof waitedMs === 'number' ? waitedMs : 0
+function waitOf(event: RecordEvent): { readonly sinceMs: number; readonly untilMs: number } {
+  const { askedAtMs, readAtMs } = readUseWait(event)
+  return { sinceMs: askedAtMs, untilMs: readAtMs }
 }
 
 function stepOf(sinceMs: number, stepMs: number, steps: number): number {

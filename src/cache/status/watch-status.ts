@@ -67,8 +67,5 @@ export function watchStatus<Status>(
     }
   }
   void run()
-  return {
-    refresh: () => round.abort(),
-    stop: () => stopping.abort(),
-  }
+  return { refresh: () => round.abort(), stop: () => stopping.abort() }
 }

@@ -18,6 +18,7 @@ import { findReaders } from '../find-readers.js'
 import { guardFolder } from '../guard-copy.js'
 import { makeHeld, namesBelow } from '../held-cache.js'
 import { KeptStageLease, STAGE_LEASE_MS } from '../leases/keep-stage-lease.js'
+import { saveNode } from '../save-node.js'
 import {
   findAdoptedBefore,
   findLock,
@@ -90,11 +91,37 @@ async function requireClosed(folder: string, name: string): Promise<void> {
   })
 }
 
+/**
+ * Adopts a folder as a user names it: under a source that the record learns, or else that of the dataset of this name,
+ * if there is one. Rejects as `adoptFolder`.
+ */
+export async function adoptNamed(
+  cache: Cache,
+  request: Omit<AdoptRequest, 'source'> & {
+    readonly source?: Pick<Dataset, 'source' | 'endpoint' | 'pathStyle'> | undefined
+  },
+): Promise<Copy | undefined> {
+  await saveNode(cache)
+  const { name, source } = request
+  const declared = cache.declared?.find((dataset) => dataset.name === name)
+  if (source === undefined)
+    return adoptFolder(cache, { ...request, source: declared ?? (await cache.record.findDataset(name)) })
+  const dataset: Dataset = { name, include: [], exclude: [], ...source }
+  await cache.record.saveDataset(dataset, cache.nowMs())
+  return adoptFolder(cache, { ...request, source: dataset })
+}
+
+let adoptions = 0
+
 /** Reserves a row in the record while the folder is read, so that a cleanup knows who uses the directory. */
 async function reserve(cache: Cache, dataset: Dataset) {
   const nowMs = cache.nowMs()
   const holder = holdByThisProcess()
-  const lease = { task: `dsc adopt:${process.pid}`, holder, expiresAtMs: nowMs + STAGE_LEASE_MS }
+  const lease = {
+    task: `dsc adopt:${process.pid}.${++adoptions}`,
+    holder,
+    expiresAtMs: nowMs + STAGE_LEASE_MS,
+  }
   const joined = await cache.record.joinOrReserve(
     {
       dataset: dataset.name,

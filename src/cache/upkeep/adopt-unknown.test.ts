@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { isDscError } from '../../failure/dsc-error.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
@@ -21,12 +20,10 @@ for (const [how, begin] of beginnings)
     context.after(() => record.close())
     const withNewRecord = { ...cache, record }
     await begin(withNewRecord)
-    await assert.rejects(
-      () => prepare(makeDataset('cats'), { cache: withNewRecord }),
-      (error) =>
-        isDscError(error, 'QUOTA_EXCEEDED') &&
-        /held: bees [\s\S]*held: birds [^\n]*leased by unknown \(found on disk\)/.test(error.message),
-    )
+    await assert.rejects(() => prepare(makeDataset('cats'), { cache: withNewRecord }), {
+      code: 'QUOTA_EXCEEDED',
+      message: /held: bees [\s\S]*held: birds [^\n]*leased by unknown \(found on disk\)/,
+    })
     const copies = await record.listCopies({ node: cache.node, states: ['ready'] }, cache.nowMs())
     assert.deepEqual(copies.map(({ dataset }) => dataset).sort(), ['bees', 'birds'])
   })

@@ -104,7 +104,8 @@ async function admitReturned(
     }
     const answer = await record.returnCopy(
       returned,
-      (copies) => planAdmission({ policy, disk, copies, request, requestCopyId: '', parties }),
+      (copies, unread) =>
+        planAdmission({ policy, disk, copies, unread, request, requestCopyId: '', parties }),
       cache.nowMs(),
     )
     if (answer.outcome === 'present') return 'present'

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { unlessCode } from '../../failure/unless-code.js'
 import type { Copy, CopyUse } from '../../model/copy.js'
 import type { DiskUsage } from '../../model/policy.js'
 import { isGone } from '../../platform/is-gone.js'
@@ -43,12 +44,7 @@ export async function planCleanUpOf(
   const nowMs = cache.nowMs()
   const disk = await measureRoom(cache)
   const places = await cache.record.listPlaces(cache.node)
-  const doubtful = findDoubtful({
-    copiesRoot: copiesDirectory(cache.root),
-    links,
-    places,
-    isGone,
-  })
+  const doubtful = findDoubtful({ copiesRoot: copiesDirectory(cache.root), links, places, isGone })
   const found = [...doubtful].flatMap((dataset) =>
     links.has(dataset) ? directories.list('copies', dataset) : [],
   )
@@ -107,12 +103,7 @@ function listRepairs(cache: Cache, copy: Copy): readonly string[] {
 
 /** Empty for a folder that another user closed, or that something else replaced: its owner must see to it. */
 function listNames(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder)
-  } catch (error) {
-    if (['EACCES', 'ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return []
-    throw error
-  }
+  return unlessCode(['EACCES', 'ENOENT', 'ENOTDIR'], () => readdirSync(folder)) ?? []
 }
 
 /**
@@ -179,12 +170,8 @@ async function apply(cache: Cache, action: CleanUpAction, deed: CleanUpDeed): Pr
 async function emptyTrash(cache: Cache, path: string): Promise<void> {
   const kept = readKept(basename(path))
   if (kept) return dropKept(cache.root, kept)
-  const trash = findHeld(cache.root, ['trash'])
-  try {
-    await trash?.remove(basename(path))
-  } finally {
-    trash?.close()
-  }
+  using trash = findHeld(cache.root, ['trash'])
+  await trash?.remove(basename(path))
 }
 
 /** A prepare may have staged the same version since the plan was made. Its row is older than its directory. */
@@ -195,12 +182,8 @@ async function removeUnknown(cache: Cache, path: string): Promise<boolean> {
   const adopted = copies.find((copy) => copy.origin === 'local' && path.startsWith(`${copy.path}/`))
   if (adopted?.version == null) await discardDirectory(cache, path)
   else {
-    const folder = holdAdopted(placeOf(cache, { ...adopted, version: adopted.version }))
-    try {
-      await folder.remove(basename(path))
-    } finally {
-      folder.close()
-    }
+    using folder = holdAdopted(placeOf(cache, { ...adopted, version: adopted.version }))
+    await folder.remove(basename(path))
   }
   return true
 }
@@ -221,14 +204,12 @@ async function evictIfIdle(
   { by, atMs }: CleanUpDeed,
 ): Promise<boolean> {
   const plan = await cache.record.beginEviction(
-    { node: cache.node, task: CLEAN_UP_TASK, by },
-    (copies) => {
-      const found = copies.filter((copy) => copy.copyId === copyId)
-      return planToDelete(
-        found.filter((copy) => isEvictable(copy) || isAbandoned(copy)),
+    { node: cache.node, only: { copyId }, task: CLEAN_UP_TASK, by },
+    (copies) =>
+      planToDelete(
+        copies.filter((copy) => isEvictable(copy) || isAbandoned(copy)),
         reason,
-      )
-    },
+      ),
     atMs,
   )
   await finishOwnEviction(cache, plan, { by })

@@ -1,9 +1,13 @@
+import type { CopyUse } from '../../model/copy.js'
 import { isLeaseLive, type Lease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { checkProcess } from '../../platform/processes.js'
 import type { Cache } from '../cache.js'
 import { listKept } from '../kept-copies.js'
 import { findDeadLeases } from '../leases/find-dead-leases.js'
+
+/** Datasets named in one query: an engine takes so many parameters. */
+const MAX_DATASETS = 1000
 
 /** Why something stays as it is, and the command that helps. */
 export interface Obstacle {
@@ -25,9 +29,14 @@ export async function findLosses(
   events: readonly RecordEvent[],
 ): Promise<ReadonlyMap<number, Obstacle>> {
   const nowMs = cache.nowMs()
-  const copies = await cache.record.listCopies({}, nowMs)
+  const copies: CopyUse[] = []
+  const datasets = [...new Set(events.map(({ dataset }) => dataset))]
+  for (let from = 0; from < datasets.length; from += MAX_DATASETS) {
+    const some = datasets.slice(from, from + MAX_DATASETS)
+    copies.push(...(await cache.record.listCopies({ datasets: some }, nowMs)))
+  }
   const copyIds = new Set(copies.map(({ copyId }) => copyId))
-  const isHere = ({ node, state }: (typeof copies)[number]) => node === cache.node && state !== 'evicting'
+  const isHere = ({ node, state }: CopyUse) => node === cache.node && state !== 'evicting'
   const datasetsHere = new Set(copies.filter(isHere).map(({ dataset }) => dataset))
   const keptIds = new Set(listKept(cache.root).map(({ copyId }) => copyId))
   const leases = events.flatMap(({ kind, detail }) => (kind === 'released' ? [detail.lease as Lease] : []))

@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { unlessCode } from '../../failure/unless-code.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
@@ -56,14 +57,9 @@ export async function healCopy(cache: Cache, copy: Copy, options: HealOptions): 
 /** A client that was not offline may have written to the view of a hub repository. */
 async function layViewAgain(cache: Cache, copy: Copy, { onProgress }: HealOptions): Promise<void> {
   if (!isUnchanged(copy.directory, hubDirectory(copy.directory))) {
-    const directory = holdCopyDirectory(cache, copy)
-    const manifest = Manifest.openPublished(directory.path)
-    try {
-      await layHubCache(directory.path, manifest)
-    } finally {
-      manifest.close()
-      directory.close()
-    }
+    using directory = holdCopyDirectory(cache, copy)
+    using manifest = Manifest.openPublished(directory.path)
+    await layHubCache(directory.path, manifest)
     const problem = `${hubDirectory(copy.directory)}: somebody wrote into it; it is as it was staged again`
     onProgress?.({ step: 'healing', problem })
   }
@@ -79,21 +75,16 @@ async function findMissing(
   const missing: Damage[] = []
   let files = 0
   try {
-    const directory = holdCopyDirectory(cache, copy)
-    const manifest = Manifest.findPublished(directory.path)
-    try {
-      for (const { key, sizeBytes } of manifest?.entries('kept') ?? []) {
-        const found = statHeld(`${filesDirectory(directory.path)}/${key}`)
-        if (!found?.isFile() || found.size !== sizeBytes)
-          missing.push({ path: key, problem: 'missing', expected: `${sizeBytes} bytes`, found: 'nothing' })
-        files += 1
-        if (files % BATCH_FILES > 0) continue
-        await new Promise(setImmediate)
-        throwIfStopped(signal)
-      }
-    } finally {
-      manifest?.close()
-      directory.close()
+    using directory = holdCopyDirectory(cache, copy)
+    using manifest = Manifest.findPublished(directory.path)
+    for (const { key, sizeBytes } of manifest?.entries('kept') ?? []) {
+      const found = statHeld(`${filesDirectory(directory.path)}/${key}`)
+      if (!found?.isFile() || found.size !== sizeBytes)
+        missing.push({ path: key, problem: 'missing', expected: `${sizeBytes} bytes`, found: 'nothing' })
+      files += 1
+      if (files % BATCH_FILES > 0) continue
+      await new Promise(setImmediate)
+      throwIfStopped(signal)
     }
   } catch (error) {
     if (!isDscError(error, 'COPY_DAMAGED')) throw error
@@ -103,13 +94,8 @@ async function findMissing(
 }
 
 function statHeld(path: string) {
-  try {
-    return onHeldPath(path, (held) => lstatSync(held, { throwIfNoEntry: false }))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || isDscError(error, 'CACHE_ROOT_INVALID'))
-      return undefined
-    throw error
-  }
+  const look = () => onHeldPath(path, (held) => lstatSync(held, { throwIfNoEntry: false }))
+  return unlessCode(['ENOENT', 'CACHE_ROOT_INVALID'], look)
 }
 
 /** False: the source no longer has these bytes. */

@@ -19,7 +19,6 @@ test('a service cleans up again and again, tells a failure, and stops when it is
   const notes: string[] = []
   const stop = keepClean(cache, {
     intervalMs: 5,
-    historyMs: 1e9,
     stopping: context.signal,
     note: (sentence) => notes.push(sentence),
   })
@@ -33,6 +32,26 @@ test('a service cleans up again and again, tells a failure, and stops when it is
   mkdirSync(left('third'))
   await new Promise((resolve) => setTimeout(resolve, 25))
   assert.ok(existsSync(left('third')), 'it was stopped')
+})
+
+test('between two cleanups it evicts idle copies while others fill the disk', async (context) => {
+  const disk = { capacityBytes: 1e12, inodesTotal: 0, inodesFree: 0 }
+  let freeBytes = 1e12
+  const { cache, makeDataset, prepare } = await openExampleCache(context, {
+    policy: { minFreeBytes: 1e9 },
+    measureDisk: async () => ({ ...disk, freeBytes }),
+  })
+  const { leaseId } = await prepare(makeDataset('flowers'))
+  await cache.record.releaseUses({ leaseId }, cache.nowMs())
+  const stop = keepClean(cache, {
+    intervalMs: 3_600_000,
+    lookMs: 5,
+    stopping: context.signal,
+    note: assert.fail,
+  })
+  context.after(stop)
+  freeBytes = 0
+  await waitFor('the copy to go', async () => (await cache.record.listCopies({}, cache.nowMs())).length === 0)
 })
 
 test('a cleanup under way ends before its next action when the agent stops, and tells nothing', async (context) => {
@@ -51,7 +70,7 @@ test('a cleanup under way ends before its next action when the agent stops, and 
   }
   const stop = keepClean(
     { ...cache, record },
-    { intervalMs: 1, historyMs: 1e9, stopping: stopping.signal, note: assert.fail },
+    { intervalMs: 1, stopping: stopping.signal, note: assert.fail },
   )
   await waitFor('a cleanup to begin', async () => plans > 0)
   await stop()

@@ -48,17 +48,14 @@ export class CacheDirectories {
   }
 
   #inside<T>(names: readonly string[], look: (folder: HeldFolder) => T): T | undefined {
-    let folder: HeldFolder | undefined
     try {
-      folder = findHeld(this.#root, names)
+      using folder = findHeld(this.#root, names)
       return folder && look(folder)
     } catch (error) {
       if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
       const path = [this.#root, ...names].join('/')
       this.refused.push({ path, reason: error.message })
       return undefined
-    } finally {
-      folder?.close()
     }
   }
 }

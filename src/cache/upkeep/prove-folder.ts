@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { unlessRejected } from '../../failure/unless-code.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { VerifiedBy } from '../../model/manifest.js'
@@ -63,9 +64,7 @@ export async function proveFolder(options: ProveOptions): Promise<void> {
   throw new DscError(
     'COPY_DAMAGED',
     `${options.folder} is not what its source holds: ${wrong.join('; ')}${more}`,
-    {
-      hint: 'dsc prepare fetches it anew; or adopt it without --source',
-    },
+    { hint: 'dsc prepare downloads it again; without --source, dsc adopt takes the folder as it is' },
   )
 }
 
@@ -124,23 +123,17 @@ function suggestFacts({ checksum }: ManifestEntry): ObjectFacts {
 
 /** Reads a file once; undefined: it is not there. `sizeBytes`: its expected size. */
 async function digestFile(path: string, algorithms: readonly DigestAlgorithm[], sizeBytes: number) {
-  const file = await open(path, constants.O_RDONLY).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-    throw error
-  })
+  await using file = await unlessRejected(['ENOENT', 'ENOTDIR'], open(path, constants.O_RDONLY))
   if (file === undefined) return undefined
   const digests = [...new Set(algorithms)].map((algorithm) => createDigest(algorithm, sizeBytes))
   const buffer = Buffer.allocUnsafe(READ_BYTES)
   let size = 0
-  try {
-    for (;;) {
-      const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
-      if (bytesRead === 0) break
-      size += bytesRead
-      for (const digest of digests) digest.update(buffer.subarray(0, bytesRead))
-    }
-  } finally {
-    await file.close()
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
+    if (bytesRead === 0) break
+    size += bytesRead
+    for (const digest of digests) digest.update(buffer.subarray(0, bytesRead))
   }
+
   return { size, digests: new Map(digests.map((digest) => [digest.algorithm, digest.finish()])) }
 }

@@ -9,8 +9,10 @@ import {
   type Stats,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { unlessCode } from '../../failure/unless-code.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
@@ -205,20 +207,13 @@ class CopyRepair {
 
 /** False: there is no such file. */
 function copyFile(from: string, to: string): boolean {
-  let descriptor: number
-  try {
-    descriptor = onHeldPath(from, (path) => openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
-  }
-  try {
-    copyFileSync(`/proc/self/fd/${descriptor}`, to, constants.COPYFILE_FICLONE)
-    changeFileMode(to, 0o644)
-    return true
-  } finally {
-    closeSync(descriptor)
-  }
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW
+  const descriptor = unlessCode(['ENOENT'], () => onHeldPath(from, (path) => openSync(path, flags)))
+  if (descriptor === undefined) return false
+  using _ = atEndNow(() => closeSync(descriptor))
+  copyFileSync(`/proc/self/fd/${descriptor}`, to, constants.COPYFILE_FICLONE)
+  changeFileMode(to, 0o644)
+  return true
 }
 
 function sourceChanged(url: string, key: string, wrong: ObjectDamage): DscError {

@@ -35,6 +35,7 @@ export const verifiedAnswer = answer({
 })
 
 const finding = z.discriminatedUnion('state', [
+  // The same objects, with the same sizes, etags, version ids and checksums: the manifest has the same digest.
   z.strictObject({ state: z.literal('same'), provenBy: z.enum(['listing', 'size-and-time']) }),
   z.strictObject({ state: z.literal('changed'), version }),
   z.strictObject({ state: z.literal('unreadable'), failure }),
@@ -49,13 +50,15 @@ export const verifiedReceiptAnswer = answer({
     z.strictObject({
       dataset: z.string(),
       version,
+      // The source has it, or this node does and every byte was compared just now.
       isAvailable: z.boolean(),
       source: finding,
+      // The copy on this node, read and compared with its digests; null = this node has no copy.
       here: z.strictObject({ checkedFiles: count, checkedBytes: byteCount, damages: count }).nullable(),
+      // Other nodes that claim to have it; `dsc verify` on them would confirm it.
       nodes: list(z.string()),
     }),
   ),
 })
 
-export type VerifiedAnswer = z.infer<typeof verifiedAnswer>
 export type VerifiedReceiptAnswer = z.infer<typeof verifiedReceiptAnswer>

@@ -18,7 +18,7 @@ export interface Damage {
 }
 
 /** Result of verifying a copy. No damages = every byte is as fetched and verified. */
-interface Verification {
+export interface Verification {
   readonly checkedFiles: number
   readonly checkedBytes: number
   readonly damages: readonly Damage[]
@@ -43,28 +43,24 @@ export async function verifyCopy(options: {
 async function verifyFiles(options: Parameters<typeof verifyCopy>[0]): Promise<Verification> {
   const { copyDirectory, signal, onProgress } = options
   const files = filesDirectory(copyDirectory)
-  const manifest = Manifest.openPublished(copyDirectory)
+  using manifest = Manifest.openPublished(copyDirectory)
   const damages: Damage[] = []
   let checkedFiles = 0
   let checkedBytes = 0
-  try {
-    for (const entry of manifest.entries('kept')) {
-      throwIfStopped(signal)
-      const expected = { ...entry, digests: manifest.parts.digestsOf(entry) }
-      const damage = await checkObject(join(files, entry.key), expected, signal)
-      if (damage) damages.push({ path: entry.key, ...damage })
-      checkedFiles += 1
-      checkedBytes += entry.sizeBytes
-      onProgress?.({ checkedFiles, checkedBytes })
-    }
-    for await (const entry of walkTree(files)) {
-      throwIfStopped(signal)
-      const path = relative(files, entry.path)
-      if (entry.kind === 'directory' || manifest.has(path, 'kept')) continue
-      damages.push({ path, problem: 'unexpected', expected: 'nothing', found: `a ${entry.kind}` })
-    }
-  } finally {
-    manifest.close()
+  for (const entry of manifest.entries('kept')) {
+    throwIfStopped(signal)
+    const expected = { ...entry, digests: manifest.parts.digestsOf(entry) }
+    const damage = await checkObject(join(files, entry.key), expected, signal)
+    if (damage) damages.push({ path: entry.key, ...damage })
+    checkedFiles += 1
+    checkedBytes += entry.sizeBytes
+    onProgress?.({ checkedFiles, checkedBytes })
+  }
+  for await (const entry of walkTree(files)) {
+    throwIfStopped(signal)
+    const path = relative(files, entry.path)
+    if (entry.kind === 'directory' || manifest.has(path, 'kept')) continue
+    damages.push({ path, problem: 'unexpected', expected: 'nothing', found: `a ${entry.kind}` })
   }
   return { checkedFiles, checkedBytes, damages }
 }

@@ -17,21 +17,24 @@ import { nameInHint } from '../names/name-in-hint.js'
 import { markUntouched } from '../untouched-copy.js'
 import { type Repair, repairCopy } from './repair-copy.js'
 import { SharedRepairs } from './shared-repairs.js'
-import { type Damage, verifyCopy } from './verify-copy.js'
+import { type Damage, type Verification, verifyCopy } from './verify-copy.js'
 
 /**
  * Result of verifying one copy. `repaired` is null if nothing needed repair or none was asked for; `failure` says why
  * it could not be verified, or not be repaired completely.
  */
-export interface VerifiedDataset {
+export interface VerifiedDataset extends Verification {
   readonly dataset: string
   readonly version: string | null
   readonly path: string
-  readonly checkedFiles: number
-  readonly checkedBytes: number
-  readonly damages: readonly Damage[]
   readonly repaired: Repair | null
   readonly failure: KnownFailure | null
+}
+
+/** Results by copy, and the number of damaged files that other copies, which were not read, share. */
+export interface Verified {
+  readonly copies: readonly VerifiedDataset[]
+  readonly sharedElsewhere: number
 }
 
 /**
@@ -48,10 +51,8 @@ export async function verifyDataset(
     readonly accept?: (copy: Copy) => boolean
     readonly signal: AbortSignal
     readonly onProgress: (dataset: string, checkedFiles: number, checkedBytes: number) => void
-    /** Called at the end with the number of damaged files that other copies, which were not read, share. */
-    readonly onSharedElsewhere?: (files: number) => void
   },
-): Promise<readonly VerifiedDataset[]> {
+): Promise<Verified> {
   const ready = await cache.record.listCopies({ node: cache.node, states: ['ready'] }, cache.nowMs())
   for (const name of names) {
     if (ready.some(({ dataset }) => dataset === name)) continue
@@ -77,9 +78,7 @@ export async function verifyDataset(
       await cache.record.releaseUses({ leaseId }, cache.nowMs())
     }
   }
-  const { sharedElsewhere } = repairing.shared
-  if (sharedElsewhere > 0) options.onSharedElsewhere?.(sharedElsewhere)
-  return verified
+  return { copies: verified, sharedElsewhere: repairing.shared.sharedElsewhere }
 }
 
 type VerifyOptions = Parameters<typeof verifyDataset>[2] & { readonly shared: SharedRepairs }
@@ -144,7 +143,7 @@ async function verifyAndRepair(cache: Cache, copy: Copy, options: VerifyOptions)
 }
 
 async function compare(cache: Cache, copy: Copy, options: VerifyOptions) {
-  const directory = holdCopyDirectory(cache, copy)
+  using directory = holdCopyDirectory(cache, copy)
   try {
     if (copy.origin !== 'local') directory.findFolder('files')?.close() // refuses to read through a link
     return await verifyCopy({
@@ -155,8 +154,6 @@ async function compare(cache: Cache, copy: Copy, options: VerifyOptions) {
     })
   } catch (error) {
     throw nameHeldFolder(error, directory)
-  } finally {
-    directory.close()
   }
 }
 
@@ -186,9 +183,7 @@ export async function repairOne(
     throw new DscError(
       'COPY_DAMAGED',
       `${copy.dataset} is damaged, and no source is known to repair it from`,
-      {
-        hint: `dsc adopt ${copy.path} --name ${copy.dataset} --source s3://bucket/prefix/`,
-      },
+      { hint: `dsc adopt ${copy.path} --name ${copy.dataset} --source s3://bucket/prefix/` },
     )
   }
   const dataset = copy.source
@@ -227,9 +222,14 @@ function holdForRepair(cache: Cache, copy: Copy) {
   }
 }
 
-/** A `transfer` lease counts as a reference but leaves last task and last use alone. */
+let readings = 0
+
+/**
+ * A `transfer` lease counts as a reference but leaves last task and last use alone. Each reading has one of its own: a
+ * service reads a copy for several users at once.
+ */
 async function leaseForReading(cache: Cache, copy: Copy): Promise<string | undefined> {
   const holder = holdByThisProcess()
-  const lease = { task: `dsc verify:${process.pid}`, holder, expiresAtMs: null }
+  const lease = { task: `dsc verify:${process.pid}.${++readings}`, holder, expiresAtMs: null }
   return cache.record.leaseCopy({ copyId: copy.copyId, purpose: 'transfer', lease }, cache.nowMs())
 }

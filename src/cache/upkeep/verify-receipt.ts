@@ -1,50 +1,37 @@
-import { describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
+import { DscError, describeFailure, isDscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
 import type { UsedVersion } from '../../model/receipt.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import type { Cache } from '../cache.js'
 import { listElsewhere } from '../download/list-elsewhere.js'
-import { verifyDataset } from './verify-dataset.js'
-
-/** The source's present content, compared with the used version. */
-type SourceFinding =
-  /** The same objects, with the same sizes, etags, version ids and checksums: the manifest has the same digest. */
-  | { readonly state: 'same'; readonly provenBy: 'listing' | 'size-and-time' }
-  | { readonly state: 'changed'; readonly version: string }
-  | { readonly state: 'unreadable'; readonly failure: KnownFailure }
-  | { readonly state: 'unknown' }
+import type { VerifiedReceiptAnswer } from './verified-answer.js'
+import { type VerifiedDataset, verifyDataset } from './verify-dataset.js'
 
 /** Whether the bytes of one used version are still available, and where. */
-export interface VerifiedVersion {
-  readonly dataset: string
-  readonly version: string
-  /** The source has it, or this node does and every byte was compared just now. */
-  readonly isAvailable: boolean
-  readonly source: SourceFinding
-  /** The copy on this node, read and compared with its digests; null = this node has no copy. */
-  readonly here: {
-    readonly checkedFiles: number
-    readonly checkedBytes: number
-    readonly damages: number
-  } | null
-  /** Other nodes that claim to have it; `dsc verify` on them would confirm it. */
-  readonly nodes: readonly string[]
-}
+export type VerifiedVersion = VerifiedReceiptAnswer['datasets'][number]
+/** The source's present content, compared with the used version. */
+type SourceFinding = VerifiedVersion['source']
+
+/** A version to look for, as a receipt names it. */
+export type NamedVersion = Pick<UsedVersion, 'dataset' | 'version' | 'source' | 'stripe'>
 
 interface Options {
   readonly signal: AbortSignal
+  /** Chooses the definition to list a receipt's source with, or rejects. Default: the receipt's own. */
+  readonly judgeSource?: (named: Dataset) => Promise<Dataset>
   readonly onProgress: (dataset: string, checkedFiles: number, checkedBytes: number) => void
 }
 
 /** Lists the source of each version now, and reads the copy on this node again. Changes nothing. */
 export async function verifyReceipt(
   cache: Cache,
-  used: readonly UsedVersion[],
+  used: readonly NamedVersion[],
   options: Options,
 ): Promise<readonly VerifiedVersion[]> {
   const verified: VerifiedVersion[] = []
   for (const each of used) {
-    const source = await findInSource(cache, each, options.signal)
+    const source = await findInSource(cache, each, options)
     const filter = { dataset: each.dataset, states: ['ready'] as const }
     const copies = (await cache.record.listCopies(filter, cache.nowMs())).filter((copy) => holds(copy, each))
     const isHere = copies.some(({ node }) => node === cache.node)
@@ -62,7 +49,7 @@ export async function verifyReceipt(
 }
 
 /** Whether a copy has everything that was used: the whole version, or the same stripe of it. */
-function holds(copy: Copy, { version, stripe }: UsedVersion): boolean {
+function holds(copy: Copy, { version, stripe }: NamedVersion): boolean {
   if (copy.version !== version) return false
   if (copy.stripe === undefined) return true
   return copy.stripe.index === stripe?.index && copy.stripe.nodes.length === stripe.nodes.length
@@ -70,14 +57,14 @@ function holds(copy: Copy, { version, stripe }: UsedVersion): boolean {
 
 async function findInSource(
   cache: Cache,
-  { source, version }: UsedVersion,
-  signal: AbortSignal,
+  { source, version }: NamedVersion,
+  { signal, judgeSource = async (named) => named }: Options,
 ): Promise<SourceFinding> {
   if (source === null) return { state: 'unknown' }
   try {
-    const listing = await listElsewhere(cache, source, signal)
+    const isFile = readScheme(source) === 'file'
+    const listing = await listElsewhere(cache, await judgeSource(source), signal)
     if (listing.version !== version) return { state: 'changed', version: listing.version }
-    const isFile = parseSourceUrl(source.source).scheme === 'file'
     return { state: 'same', provenBy: isFile ? 'size-and-time' : 'listing' }
   } catch (error) {
     if (!isDscError(error) || isDscError(error, 'INTERRUPTED')) throw error
@@ -85,8 +72,22 @@ async function findInSource(
   }
 }
 
-async function readHere(cache: Cache, used: UsedVersion, options: Options): Promise<VerifiedVersion['here']> {
-  const results = await verifyDataset(cache, [used.dataset], {
+/** The scheme of a source; its receipt may have been edited. Throws USAGE for text that names no source. */
+function readScheme({ source }: Dataset): string {
+  try {
+    return parseSourceUrl(source).scheme
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new DscError('USAGE', error.message, { cause: error })
+  }
+}
+
+async function readHere(
+  cache: Cache,
+  used: NamedVersion,
+  options: Options,
+): Promise<VerifiedVersion['here']> {
+  const { copies: results } = await verifyDataset(cache, [used.dataset], {
     ...options,
     isRepair: false,
     accept: (copy) => holds(copy, used),
@@ -97,6 +98,6 @@ async function readHere(cache: Cache, used: UsedVersion, options: Options): Prom
   return { checkedFiles, checkedBytes, damages: problemsOf(best) }
 }
 
-function problemsOf({ damages, failure }: Awaited<ReturnType<typeof verifyDataset>>[number]): number {
+function problemsOf({ damages, failure }: VerifiedDataset): number {
   return damages.length + (failure ? 1 : 0)
 }

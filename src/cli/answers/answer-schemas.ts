@@ -1,12 +1,36 @@
 import { z } from 'zod'
+import { answer } from '../../answers/answer.js'
+import { list } from '../../answers/fields.js'
+import { reportAnswer } from '../../cache/accounting/report-answer.js'
 import { leaseLine } from '../../cache/leases/lease-answer.js'
 import { eventLine, statusLine } from '../../cache/status/status-answer.js'
-import { ACCOUNT_ANSWERS } from './account-answers.js'
+import { verifiedReceiptAnswer } from '../../cache/upkeep/verified-answer.js'
+import { EXCHANGE_ANSWERS } from '../../exchange/exchange-answer.js'
+import { MEMORY_ANSWERS } from '../../memory/memory-answer.js'
 import { CACHE_ANSWERS } from './cache-answers.js'
 import { CLUSTER_ANSWERS } from './cluster-answers.js'
-import { EXCHANGE_ANSWERS } from './exchange-answers.js'
 import { FEED_ANSWERS, FEED_TRIAL_ANSWERS } from './feed-answers.js'
-import { MEMORY_ANSWERS } from './memory-answers.js'
+
+const receiptAnswer = answer({
+  receipt: z
+    .looseObject({
+      '@context': z.unknown(),
+      '@type': z.literal('sc:Dataset'),
+      name: z.string(),
+      conformsTo: z.literal('http://mlcommons.org/croissant/1.0'),
+      distribution: list(z.unknown()),
+      'dsc:task': z.string(),
+      'dsc:parties': list(z.string()),
+    })
+    .meta({ description: 'Croissant JSON-LD: what the command prints without --json' }),
+})
+
+/** The answers of `dsc report` and `dsc receipt`. */
+export const ACCOUNT_ANSWERS = {
+  report: reportAnswer,
+  receipt: receiptAnswer,
+  'receipt --verify': verifiedReceiptAnswer,
+} as const
 
 /** The stdout of each command with `--json`, by the command's words; `error` is the stderr of any of them. */
 export const ANSWERS = {
@@ -18,6 +42,9 @@ export const ANSWERS = {
   ...EXCHANGE_ANSWERS,
   ...MEMORY_ANSWERS,
 } as const
+
+/** An answer, by the command's words, without the version that the reporter adds. */
+export type AnswerOf<Words extends keyof typeof ANSWERS> = Omit<z.infer<(typeof ANSWERS)[Words]>, 'dsc'>
 
 /** A line that a command prints with `--ndjson`, by the command's words. */
 export const ANSWER_LINES = {

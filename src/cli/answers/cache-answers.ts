@@ -268,31 +268,3 @@ export const CACHE_ANSWERS = {
   why: explanationAnswer,
   'why <id>': failedAnswer,
 } as const
-
-export type TextAnswer = z.infer<typeof textAnswer>
-export type SchemaAnswer = z.infer<typeof schemaAnswer>
-export type SetupAnswer = z.infer<typeof setupAnswer>
-export type InitAnswer = z.infer<typeof initAnswer>
-export type AdoptAnswer = z.infer<typeof adoptAnswer>
-export type AdoptPlanAnswer = z.infer<typeof adoptPlanAnswer>
-export type ReleaseAnswer = z.infer<typeof releaseAnswer>
-export type ReleaseLeaseAnswer = z.infer<typeof releaseLeaseAnswer>
-export type DatasetAnswer = z.infer<typeof datasetAnswer>
-export type DatasetsAnswer = z.infer<typeof datasetsAnswer>
-export type DatasetCopiesAnswer = z.infer<typeof datasetCopiesAnswer>
-export type DatasetRemovalAnswer = z.infer<typeof datasetRemovalAnswer>
-export type LocksAnswer = z.infer<typeof locksAnswer>
-export type EvictionAnswer = z.infer<typeof evictionAnswer>
-export type UndoAnswer = z.infer<typeof undoAnswer>
-export type DeedsAnswer = z.infer<typeof deedsAnswer>
-export type CleanUpAnswer = z.infer<typeof cleanUpAnswer>
-export type HintAnswer = z.infer<typeof hintAnswer>
-export type CompletionInstallAnswer = z.infer<typeof completionInstallAnswer>
-export type CompletionAnswer = z.infer<typeof completionAnswer>
-export type NamesAnswer = z.infer<typeof namesAnswer>
-export type ConfigAnswer = z.infer<typeof configAnswer>
-export type DoctorAnswer = z.infer<typeof doctorAnswer>
-export type ExitCodesAnswer = z.infer<typeof exitCodesAnswer>
-export type BenchAnswer = z.infer<typeof benchAnswer>
-export type SelfAnswer = z.infer<typeof selfAnswer>
-export type SelfUpdateAnswer = z.infer<typeof selfUpdateAnswer>

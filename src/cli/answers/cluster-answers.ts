@@ -70,13 +70,3 @@ export const CLUSTER_ANSWERS = {
 
 export type NodeOutcomeAnswer = z.infer<typeof nodeOutcome>
 export type StripeOutcomeAnswer = z.infer<typeof stripeOutcome>
-export type PreparedNodesAnswer = z.infer<typeof preparedNodes>
-export type PreparedStripesAnswer = z.infer<typeof preparedStripes>
-export type NotPreparedAnswer = z.infer<typeof notPreparedAnswer>
-export type RepairAnswer = z.infer<typeof repairAnswer>
-export type AgentAnswer = z.infer<typeof agentAnswer>
-export type LinkAnswer = z.infer<typeof linkAnswer>
-export type GatewayKeyAnswer = z.infer<typeof gatewayKeyAnswer>
-export type MigrateAnswer = z.infer<typeof migrateAnswer>
-export type ForgetNodeAnswer = z.infer<typeof forgetNodeAnswer>
-export type ClaimNodeAnswer = z.infer<typeof claimNodeAnswer>

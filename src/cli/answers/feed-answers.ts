@@ -131,12 +131,3 @@ export const FEED_ANSWERS = {
     }),
   }),
 } as const
-
-export type FeedHeadspaceAnswer = z.infer<(typeof FEED_TRIAL_ANSWERS)['feed headspace']>
-export type FeedServeAnswer = z.infer<(typeof FEED_ANSWERS)['feed serve']>
-export type FeedIndexAnswer = z.infer<(typeof FEED_ANSWERS)['feed index']>
-export type FeedPlanAnswer = z.infer<(typeof FEED_ANSWERS)['feed plan']>
-export type ColdPlanAnswer = z.infer<(typeof FEED_ANSWERS)['feed plan --cold']>
-export type FeedBenchAnswer = z.infer<(typeof FEED_ANSWERS)['feed bench']>
-export type FeedStorageAnswer = z.infer<(typeof FEED_ANSWERS)['feed storage']>
-export type FeedStatusAnswer = z.infer<(typeof FEED_ANSWERS)['feed status']>

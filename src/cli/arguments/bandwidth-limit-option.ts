@@ -4,7 +4,7 @@ import { parseByteRate } from '../../model/byte-rate.js'
 import { argument } from './parse-argument.js'
 
 /** `--bandwidth-limit`: overrides `stage.bandwidthLimit`. */
-export function bandwidthLimitOption(): Option {
+export function bandwidthLimitOption() {
   return new Option(
     '--bandwidth-limit <rate>',
     'limit all downloads of this node, for example 200MiB/s',

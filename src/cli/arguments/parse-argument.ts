@@ -22,12 +22,31 @@ export function parsePercent(raw: string): number {
   throw new RangeError(`expected a percentage above 0 and up to 100, found ${JSON.stringify(raw)}`)
 }
 
-/** Reads a whole number of at least 1. */
-export function parseCount(raw: string): number {
-  const count = /^\d+$/.test(raw) ? Number(raw) : Number.NaN
-  if (count >= 1 && Number.isSafeInteger(count)) return count
-  throw new RangeError(`expected a whole number of 1 or more, found ${JSON.stringify(raw)}`)
+/** Makes a parser of numbers from `least` on, or above it. It throws a RangeError that shows what was found. */
+export function numberFrom(
+  least: number,
+  { isAbove = false, isWhole = false }: { readonly isAbove?: boolean; readonly isWhole?: boolean } = {},
+): (raw: string) => number {
+  const kind = isWhole ? 'whole number' : 'number'
+  const expected = isAbove ? `a ${kind} above ${least}` : `a ${kind} of ${least} or more`
+  return (raw) => {
+    const value = Number(raw)
+    const isOfKind = isWhole
+      ? /^\d+$/.test(raw) && Number.isSafeInteger(value)
+      : raw.trim() !== '' && Number.isFinite(value)
+    if (isOfKind && (value > least || (value === least && !isAbove))) return value
+    throw new RangeError(`expected ${expected}, found ${JSON.stringify(raw)}`)
+  }
 }
+
+/** Reads a whole number of at least 1. */
+export const parseCount = numberFrom(1, { isWhole: true })
+/** Reads a whole number of at least 0. */
+export const parseWholeNumber = numberFrom(0, { isWhole: true })
+/** Reads a number of at least 0, such as a learning rate. */
+export const parseRate = numberFrom(0)
+/** Reads a number above 0. */
+export const parsePositive = numberFrom(0, { isAbove: true })
 
 /** Checks words that others are shown on their terminals: some, and nothing that a terminal obeys. */
 export function parseWords(raw: string): string {

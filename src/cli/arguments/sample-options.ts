@@ -1,17 +1,11 @@
-import { type Command, Option } from 'commander'
-import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
+import { type Command, Option, type OptionValues } from 'commander'
+import { FORMAT_NAMES } from '../../model/sample-formats.js'
 import { parseWanted } from '../../samples/wanted-files.js'
 
-/** Which files of a dataset are samples, and how to read them. */
-export interface SampleOptions {
-  readonly split?: string
-  readonly only?: readonly string[]
-  readonly as?: FormatName
-  readonly columns?: readonly string[]
-}
-
 /** Adds `--split`, `--only`, `--as` and `--columns`. */
-export function withSampleOptions(command: Command): Command {
+export function withSampleOptions<Words extends unknown[], Given extends OptionValues>(
+  command: Command<Words, Given>,
+) {
   return command
     .option('--split <folder>', 'folder of the dataset, for example train')
     .option('--only <files>', 'only these files, for example png,jpg or "data/*.csv"', parseWanted)

@@ -78,12 +78,8 @@ async function dropFromMemory(path: string): Promise<boolean> {
 }
 
 async function withFile<T>(path: string, flags: string, use: (file: FileHandle) => Promise<T>): Promise<T> {
-  const file = await open(path, flags, 0o600)
-  try {
-    return await use(file)
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path, flags, 0o600)
+  return await use(file)
 }
 
 /** Repeats `step` until it is done (0) or time is up; returns the amount done per second. */

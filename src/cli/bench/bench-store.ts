@@ -1,5 +1,6 @@
 import type { Cache } from '../../cache/cache.js'
 import { median } from '../../exchange/plan/fit-link.js'
+import { atEnd } from '../../failure/closers.js'
 import type { Dataset } from '../../model/dataset.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import type { Fetcher, ListedObject, Source } from '../../sources/source.js'
@@ -18,18 +19,12 @@ export async function benchStore(
   limits: BenchLimits,
 ): Promise<readonly Figure[]> {
   const source = await cache.openSource(dataset)
-  try {
-    const objects = await listSome(source, limits.signal)
-    if (objects.length === 0) return []
-    const fetcher = await source.openFetcher({ connections: CONNECTIONS })
-    try {
-      return await readSome(fetcher, objects, { ...limits, cache })
-    } finally {
-      await fetcher.close()
-    }
-  } finally {
-    await source.close()
-  }
+  await using _ = atEnd(() => source.close())
+  const objects = await listSome(source, limits.signal)
+  if (objects.length === 0) return []
+  const fetcher = await source.openFetcher({ connections: CONNECTIONS })
+  await using _fetcher = atEnd(() => fetcher.close())
+  return await readSome(fetcher, objects, { ...limits, cache })
 }
 
 /** The largest of the first objects, which say most about the rate. */

@@ -1,14 +1,10 @@
+import type { TakenRepository } from '../../cache/api/upkeep-api.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
-import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { reportProgress } from '../../cache/prepare/report-progress.js'
 import type { DownloadedRepository } from '../../cache/upkeep/list-hub-cache.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
-import { Manifest } from '../../manifest/manifest.js'
 import type { Copy } from '../../model/copy.js'
-import type { Dataset } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
-import { holdByThisProcess } from '../../platform/processes.js'
-import type { AdoptPlanAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 import { reportAdopted } from '../output/report-adopted.js'
@@ -49,8 +45,7 @@ export async function adoptRepositories(
 
 function showPlan(context: CliContext, repositories: readonly DownloadedRepository[]): void {
   const folders = repositories.map(({ source, commit, hubCache }) => ({ folder: hubCache, source, commit }))
-  const answer: AdoptPlanAnswer = { dsc: 1, isDryRun: true, folders }
-  context.report.result(answer, () =>
+  context.report.result<'adopt --dry-run'>({ isDryRun: true, folders }, () =>
     alignColumns(
       folders.map(({ folder, source, commit }) => [`would take ${source}`, `at ${commit}`, `from ${folder}`]),
     ),
@@ -60,11 +55,10 @@ function showPlan(context: CliContext, repositories: readonly DownloadedReposito
 /** If this node already has the branch at another commit, it keeps that; the cached commit then gets its own name. */
 async function adoptRepository(context: CliContext, repository: DownloadedRepository): Promise<Copy> {
   const { source, pinnedSource, commit } = repository
-  const copy = await stageAtCommit(context, source, repository)
-  const found = readCommit(copy)
+  const { copy, commit: found } = await stageAtCommit(context, source, repository)
   if (found === commit) return copy
   context.report.note(`${source} is on this node at ${found}; what the cache has becomes ${pinnedSource}`)
-  return stageAtCommit(context, pinnedSource, repository)
+  return (await stageAtCommit(context, pinnedSource, repository)).copy
 }
 
 /** Stages `source` at the repository's commit, from what is kept of the repository. */
@@ -72,32 +66,14 @@ async function stageAtCommit(
   context: CliContext,
   source: string,
   { pinnedSource, directory }: DownloadedRepository,
-): Promise<Copy> {
-  // Do not ask other nodes: they may have the branch at another commit.
-  const { openStagingSource: _, ...cache } = await context.openCache()
-  const pinned = {
-    ...cache,
-    openSource: (dataset: Dataset) => cache.openSource({ ...dataset, source: pinnedSource }),
-    findKept: () => ({ directory, within: '' }),
-  }
+): Promise<TakenRepository> {
   const dataset = await resolveDataset(context, source)
-  const lease = { task: 'dsc adopt', holder: holdByThisProcess(), expiresAtMs: null }
   const onProgress = reportProgress(context.report, dataset.name, context.nowMs)
-  const request = { dataset, lease, isRefresh: false, mayWait: true }
-  // An earlier attempt may have listed another commit.
-  const options = { signal: context.signal, onProgress, isRelisted: true }
-  const { copy, leaseId } = await prepareDataset(pinned, request, options)
+  const api = await context.openApi()
+  const taken = await api.takeRepository(
+    { dataset, pinnedSource, directory },
+    { signal: context.signal, onProgress },
+  )
   context.report.progress(undefined)
-  await cache.record.releaseUses({ leaseId }, context.nowMs())
-  return copy
-}
-
-/** The commit of a ready copy of a repository. */
-function readCommit(copy: Copy): string | undefined {
-  const manifest = Manifest.openPublished(copy.directory)
-  try {
-    return manifest.entries('present').next().value?.versionId ?? undefined
-  } finally {
-    manifest.close()
-  }
+  return taken
 }

@@ -3,14 +3,13 @@ import { Command } from 'commander'
 import type { Config } from '../../config/config.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatDuration, parseDuration } from '../../model/duration.js'
-import type { LinkAnswer } from '../answers/cluster-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 
 const DEFAULT_LINK_MS = 8 * 3_600_000
 
 /** `dsc agent link`: the address of the page of this node's agent, signed if necessary. */
-export function agentLinkCommand(context: CliContext): Command {
+export function agentLinkCommand(context: CliContext) {
   return new Command('link')
     .description("print a link to the page of this node's agent")
     .option('--for <duration>', 'how long it is valid (default: 8h, at most 30d)', argument(parseDuration))
@@ -18,7 +17,7 @@ export function agentLinkCommand(context: CliContext): Command {
       'after',
       '\nThe link opens the page and nothing else, on every agent with the same token. To void it, remove the token and\nrestart the agents.\n\nExamples:\n  dsc agent link\n  dsc agent link --for 30m --json | jq -r .url',
     )
-    .action(async (options: { for?: number }) => {
+    .action(async (options) => {
       const config = await context.config()
       const { MAX_LINK_MS, signLink } = await import('../../agent/server/page-link.js')
       const goodForMs = options.for ?? DEFAULT_LINK_MS
@@ -29,16 +28,17 @@ export function agentLinkCommand(context: CliContext): Command {
       const url = await findPageUrl(config)
       const { tokenFile } = config.agent
       if (tokenFile === undefined) {
-        const answer: LinkAnswer = { dsc: 1, url, expiresAt: null }
-        context.report.result(answer, () => url)
+        context.report.result<'agent link'>({ url, expiresAt: null }, () => url)
         return
       }
       const { readTokens } = await import('../../agent/server/authorize.js')
       const { own } = await readTokens(tokenFile)
       const expiresAtMs = Math.floor((context.nowMs() + goodForMs) / 1000) * 1000
       const signed = `${url}#${signLink(own, expiresAtMs)}`
-      const answer: LinkAnswer = { dsc: 1, url: signed, expiresAt: new Date(expiresAtMs).toISOString() }
-      context.report.result(answer, () => signed)
+      context.report.result<'agent link'>(
+        { url: signed, expiresAt: new Date(expiresAtMs).toISOString() },
+        () => signed,
+      )
       if (!config.agent.isPageEverywhere)
         context.report.note('for browsers of this machine; agent.page: everywhere is for others, too')
     })

@@ -9,39 +9,37 @@ import type { Config } from '../../config/config.js'
 import { DEFAULT_GATEWAY_KEEP_MS } from '../../config/resolve-settings.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
+import { untilAborted } from '../../platform/poll.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
 import type { RightRules } from '../../policy/rights.js'
-import type { AgentAnswer } from '../answers/cluster-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { agentLinkCommand } from './agent-link.js'
 
-interface AgentOptions {
-  readonly gateway?: HostPort
-  readonly csi?: true
-}
-
 /** `dsc agent`: the background process of a node. */
-export function agentCommand(context: CliContext): Command {
+export function agentCommand(context: CliContext) {
   return new Command('agent')
-    .description('share copies with other nodes and S3 clients')
     .option(
       '--gateway <host:port>',
       'answer S3 clients there (overrides agent.gateway.listen)',
       argument(parseHostPort),
     )
     .option('--csi', 'mount datasets into pods, as a CSI driver of Kubernetes (root)')
+    .option('--controller', 'stage the datasets of waiting pods, for a whole cluster of Kubernetes')
     .addHelpText(
       'after',
       '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases and ends those of dead holders.\n/ is the page (dsc agent link); /healthz, /readyz and /metrics are for monitoring. Beyond loopback it needs\nagent.tokenFile.\n\nExamples:\n  dsc agent\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
     )
     .addCommand(agentLinkCommand(context))
-    .action(async (options: AgentOptions) => {
+    .action(async (options) => {
       if (await runsAsMounter()) return
+      if (options.controller) return (await import('./run-agent-controller.js')).runAgentController(context)
       const config = await context.config()
       const csi = options.csi && (await openCsi(config)) // before anything that an attacker could reach
       keepHeapSmall() // an agent's garbage would take memory from training
       const { startAgent } = await import('../../agent/start/run-agent.js')
+      const { leaveRoomToKubelet } = await import('../../agent/csi/kubelet-room.js')
       const { readTokens, requireProtection } = await import('../../agent/server/authorize.js')
       const { listen, tokenFile, tls, advertise, forgetNodesAfterMs } = config.agent
       const tokens = tokenFile === undefined ? undefined : await readTokens(tokenFile)
@@ -53,7 +51,7 @@ export function agentCommand(context: CliContext): Command {
       const agent = await startAgent({
         version: context.version,
         configPath: context.configPath,
-        cache,
+        cache: csi ? await leaveRoomToKubelet(cache, csi.kubelet) : cache,
         listen,
         advertise,
         tokens,
@@ -63,6 +61,8 @@ export function agentCommand(context: CliContext): Command {
         gateway: readGateway(config, options.gateway),
         csi,
         door: config.agent.door === undefined ? undefined : await readDoor(config, config.agent.door),
+        // Where nobody has a shell, or all ask at the door, there is no cron job for it.
+        cleansUp: csi !== undefined || config.agent.door !== undefined,
         isPageEverywhere: config.agent.isPageEverywhere,
         note: (sentence) => context.report.note(sentence),
       }).catch((error: unknown) => {
@@ -73,8 +73,7 @@ export function agentCommand(context: CliContext): Command {
           cause: error,
         })
       })
-      const answer: AgentAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'agent'> = {
         node: cache.node,
         url: agent.url,
         gateway: agent.gatewayUrl ?? null,
@@ -87,21 +86,19 @@ export function agentCommand(context: CliContext): Command {
           ...(agent.csiPath ? [`kubelet: ${config.csi.driver} at ${agent.csiPath}`] : []),
         ].join('\n'),
       )
-      if (!context.signal.aborted) {
-        await new Promise((resolve) => context.signal.addEventListener('abort', resolve, { once: true }))
-      }
+      await untilAborted(context.signal)
       context.report.note('stopping')
       await agent.stop()
     })
 }
 
 async function readDoor(config: Config, path: string): Promise<DoorSettings> {
-  const { agent, historyMs, origins } = config
+  const { agent, origins } = config
   const isRequired = origins['agent.door']?.kind !== 'default'
   const { undeclaredBytesPerUser } = agent
   const { readAgentAccess } = await import('../../agent/calls/agent-access.js')
   const access = await readAgentAccess(config)
-  return { path, rules: rulesOf(config), access, undeclaredBytesPerUser, historyMs, isRequired }
+  return { path, rules: rulesOf(config), access, undeclaredBytesPerUser, isRequired }
 }
 
 function rulesOf({ agent: { admins } }: Config): RightRules {

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { askParameterServer } from './ask-parameter-server.js'
 
 async function ask(context: TestContext, listener: RequestListener, signal = context.signal) {
   const server = createServer(listener)
   context.after(() => server.close())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listenLocally(server)
   return askParameterServer({ server: `http://127.0.0.1:${port}` }, { signal })
 }
 

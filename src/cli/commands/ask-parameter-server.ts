@@ -5,6 +5,7 @@ import { askOnce, NoAnswer, type Question } from '../../http/ask-once.js'
 import { JOB_HEADER } from '../../memory/params/message.js'
 import { tryJson } from '../../model/try-json.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { readToken } from './exchange-serve.js'
 
 /** How long a central node may send no byte, in ms: an update of a large model takes seconds. */
@@ -18,7 +19,7 @@ export async function askParameterServer(
     job,
     signal,
   }: { readonly change?: object; readonly job?: string | undefined; readonly signal: AbortSignal },
-): Promise<Record<string, unknown>> {
+): Promise<AnswerOf<'params status'>> {
   const token = await readToken(tokenFile)
   const question: Question = {
     method: change && 'POST',
@@ -37,7 +38,7 @@ export async function askParameterServer(
   })
   const body = parseObject(text)
   if (status === 200) {
-    if (typeof body?.version === 'number') return body
+    if (typeof body?.version === 'number') return body as AnswerOf<'params status'>
     throw new DscError('PARAMS_UNREACHABLE', `${server} answers, but is no central node`, {
       hint: 'name the URL that `dsc params serve` prints with --server',
     })
@@ -60,7 +61,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 /** A status as lines of names and values. */
-export function formatParameterStatus(status: Record<string, unknown>): string {
+export function formatParameterStatus(status: AnswerOf<'params status'>): string {
   return Object.entries(status)
     .map(([name, value]) => `${name.padEnd(14)} ${Array.isArray(value) ? value.join(' ') : value}`)
     .join('\n')

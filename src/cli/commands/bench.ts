@@ -1,23 +1,29 @@
 import { Command } from 'commander'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { interrupted } from '../../cache/prepare/interrupted.js'
+import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
-import type { BenchAnswer } from '../answers/cache-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import type { JudgedFigure, Unit } from '../bench/figure.js'
 import { type BenchResult, runBench } from '../bench/run-bench.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
 /** `dsc bench`: whether this node's disk, source and record are fast enough, and which one is not. */
-export function benchCommand(context: CliContext): Command {
+export function benchCommand(context: CliContext) {
   return new Command('bench')
-    .description('measure disk, source and record, and name the slow one')
     .argument('[dataset]', 'whose source to read (default: the first in S3)')
     .addHelpText(
       'after',
       '\nIt takes a minute and writes up to 512 MiB into the cache, then removes them. Running jobs make it look slower.\n\nExamples:\n  dsc bench\n  dsc bench imagenet --json | jq .slowest',
     )
-    .action(async (raw: string | undefined) => {
+    .action(async (raw) => {
+      if ((await context.config()).door !== undefined)
+        throw new DscError(
+          'NOT_PERMITTED',
+          'dsc bench writes to the cache, which belongs to the service of this node',
+          { hint: 'sudo DSC_DOOR=none dsc bench' },
+        )
       const dataset = raw === undefined ? await findDataset(context) : await resolveDataset(context, raw)
       const cache = await context.openCache()
       const { report, signal } = context
@@ -31,8 +37,7 @@ export function benchCommand(context: CliContext): Command {
       })
       report.progress(undefined)
       const { slowest } = result
-      const answer: BenchAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'bench'> = {
         node: cache.node,
         dataset: dataset?.name ?? null,
         elapsedSeconds: (performance.now() - startMs) / 1000,

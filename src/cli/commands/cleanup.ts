@@ -1,28 +1,18 @@
 import { Command } from 'commander'
-import type { Cache } from '../../cache/cache.js'
 import type { CleanUpAction } from '../../cache/upkeep/plan-clean-up.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { parseDuration } from '../../model/duration.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
 import { findUserName } from '../../platform/this-user.js'
-import type { CleanUpAnswer, TextAnswer } from '../answers/cache-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
-interface CleanUpOptions {
-  readonly dryRun?: true
-  readonly abandonedAfter?: number
-  readonly resume?: true
-  readonly printCron?: true
-  readonly printSystemd?: true
-}
-
 /** `dsc cleanup`: brings record, disk and limits back in line; for cron, and safe to run beside anything. */
-export function cleanupCommand(context: CliContext): Command {
+export function cleanupCommand(context: CliContext) {
   return new Command('cleanup')
-    .description('end dead leases, remove abandoned downloads, enforce limits')
     .option('--dry-run', 'show what would be done, and why')
     .option(
       '--abandoned-after <duration>',
@@ -36,37 +26,28 @@ export function cleanupCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc cleanup --dry-run\n  dsc cleanup --print-cron | sudo tee /etc/cron.d/dsc\n  dsc cleanup --abandoned-after 0s',
     )
-    .action(async (options: CleanUpOptions) => {
+    .action(async (options) => {
       if (options.printCron || options.printSystemd) {
         const { formatCron, formatSystemd } = await import('../units/cleanup-units.js')
         const { filePath } = await context.config()
         const call = { dsc: findOwnCommand(), config: filePath, user: findUserName(context.environment) }
         const text = options.printCron ? formatCron(call) : formatSystemd(call)
-        const answer: TextAnswer = { dsc: 1, text }
-        context.report.result(answer, () => text.trimEnd())
+        context.report.result<'cleanup --print-systemd'>({ text }, () => text.trimEnd())
         return
       }
       keepHeapSmall()
-      const cache = await context.openCache()
-      const { ABANDONED_AFTER_MS, cleanUpNode } = await import('../../cache/upkeep/keep-clean.js')
-      if (options.resume && !options.dryRun) {
-        const { resumeAbandoned } = await import('../../cache/prepare/resume-abandoned.js')
-        for (const dataset of await resumeAbandoned(cache, context.signal)) {
-          context.report.note(`finished the staging of ${dataset}`)
-        }
-      }
-      const abandonedAfterMs = options.abandonedAfter ?? ABANDONED_AFTER_MS
-      const { historyMs } = await context.config()
-      const actions = options.dryRun
-        ? await planOnly(cache, abandonedAfterMs)
-        : await cleanUpNode(cache, {
-            abandonedAfterMs,
-            historyMs,
-            signal: context.signal,
-            by: findUserName(context.environment),
-          })
-      const answer: CleanUpAnswer = {
-        dsc: 1,
+      const api = await context.openApi()
+      const { actions, resumed } = await api.cleanUp(
+        {
+          isDryRun: options.dryRun === true,
+          isResumed: options.resume === true,
+          abandonedAfterMs: options.abandonedAfter,
+          by: findUserName(context.environment),
+        },
+        { signal: context.signal },
+      )
+      for (const dataset of resumed) context.report.note(`finished the staging of ${dataset}`)
+      const answer: AnswerOf<'cleanup'> = {
         isDryRun: options.dryRun === true,
         actions: actions.map(describeAction),
       }
@@ -74,12 +55,7 @@ export function cleanupCommand(context: CliContext): Command {
     })
 }
 
-async function planOnly(cache: Cache, abandonedAfterMs: number): Promise<readonly CleanUpAction[]> {
-  const { planCleanUpOf } = await import('../../cache/upkeep/clean-up.js')
-  return planCleanUpOf(cache, { abandonedAfterMs })
-}
-
-function describeAction(action: CleanUpAction): CleanUpAnswer['actions'][number] {
+function describeAction(action: CleanUpAction): AnswerOf<'cleanup'>['actions'][number] {
   const { reason } = action
   switch (action.kind) {
     case 'expire-lease':

@@ -1,14 +1,12 @@
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { Argument, Command, Option } from 'commander'
+import { Argument, Command, type CommandUnknownOpts, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
-import type { CompletionAnswer, CompletionInstallAnswer, NamesAnswer } from '../answers/cache-answers.js'
 import { formatBashCompletion } from '../completion/bash.js'
 import { describeCommands, LISTED, type Listed } from '../completion/command-spec.js'
 import { formatFishCompletion } from '../completion/fish.js'
-import { placeScript } from '../completion/place-script.js'
 import { formatZshCompletion } from '../completion/zsh.js'
 import type { CliContext } from '../context.js'
 import { writeWhole } from '../output/write-whole.js'
@@ -16,12 +14,11 @@ import { writeWhole } from '../output/write-whole.js'
 const SHELLS = { bash: formatBashCompletion, zsh: formatZshCompletion, fish: formatFishCompletion } as const
 
 type Shell = keyof typeof SHELLS
-const NAMES = Object.keys(SHELLS)
+const NAMES = ['bash', 'zsh', 'fish'] as const
 
 /** `dsc completion`: prints or installs the script with which a shell completes `dsc`. `loadProgram` loads every verb. */
-export function completionCommand(context: CliContext, loadProgram: () => Promise<Command>): Command {
+export function completionCommand(context: CliContext, loadProgram: () => Promise<CommandUnknownOpts>) {
   return new Command('completion')
-    .description('print or install a completion script')
     .addArgument(
       new Argument('[what]', 'the shell whose script to print, or install').choices([...NAMES, 'install']),
     )
@@ -31,25 +28,21 @@ export function completionCommand(context: CliContext, loadProgram: () => Promis
       'after',
       '\nExamples:\n  dsc completion install\n  eval "$(dsc completion bash)"      in ~/.bashrc\n  eval "$(dsc completion zsh)"       in ~/.zshrc, after compinit\n  dsc completion fish | source       in ~/.config/fish/config.fish',
     )
-    .action(
-      async (what: Shell | 'install' | undefined, given: Shell | undefined, options: { list?: Listed }) => {
-        if (options.list) {
-          const names = await listNames(context, options.list)
-          const answer: NamesAnswer = { dsc: 1, names }
-          context.report.result(answer, () => names.join('\n'))
-          return
-        }
-        const write = async (shell: Shell) => SHELLS[shell](describeCommands(await loadProgram()))
-        if (what === 'install') return install(context, given ?? findShell(context), write)
-        if (what === undefined || given !== undefined)
-          throw new DscError('USAGE', `expected one shell, found ${what === undefined ? 'none' : 'two'}`, {
-            hint: 'dsc completion bash|zsh|fish',
-          })
-        const script = await write(what)
-        const answer: CompletionAnswer = { dsc: 1, shell: what, script }
-        context.report.result(answer, () => script)
-      },
-    )
+    .action(async (what, given, options) => {
+      if (options.list) {
+        const names = await listNames(context, options.list)
+        context.report.result<'completion --list'>({ names }, () => names.join('\n'))
+        return
+      }
+      const write = async (shell: Shell) => SHELLS[shell](describeCommands(await loadProgram()))
+      if (what === 'install') return install(context, given ?? findShell(context), write)
+      if (what === undefined || given !== undefined)
+        throw new DscError('USAGE', `expected one shell, found ${what === undefined ? 'none' : 'two'}`, {
+          hint: 'dsc completion bash|zsh|fish',
+        })
+      const script = await write(what)
+      context.report.result<'completion'>({ shell: what, script }, () => script)
+    })
 }
 
 /** Writes the script to where the user's shell looks for it; a second time, what a newer dsc knows. */
@@ -64,8 +57,7 @@ async function install(
     config: environment.XDG_CONFIG_HOME || join(home, '.config'),
   })
   await writeWhole(path, await write(shell), `dsc completion ${shell} prints it, for another place`)
-  const answer: CompletionInstallAnswer = { dsc: 1, shell, path }
-  report.result(answer, () => path)
+  report.result<'completion install'>({ shell, path }, () => path)
   report.note(next)
 }
 
@@ -91,4 +83,33 @@ async function listKnown(record: RecordStore, what: Listed): Promise<readonly st
   if (what === 'nodes') return (await record.listNodes()).map(({ node }) => node)
   const uses = (await record.listLeases({})).filter(({ purpose }) => purpose === 'use')
   return uses.map(({ task, leaseId }) => (what === 'tasks' ? task : leaseId))
+}
+
+/** Folders of a user, as the XDG specification names them. */
+interface UserFolders {
+  readonly data: string
+  readonly config: string
+}
+
+/** The file in which a shell looks for the completions of dsc by itself, and what else a user has to do, if anything. */
+function placeScript(
+  shell: 'bash' | 'zsh' | 'fish',
+  { data, config }: UserFolders,
+): { readonly path: string; readonly next: string } {
+  switch (shell) {
+    case 'bash':
+      return {
+        path: join(data, 'bash-completion/completions/dsc'),
+        next: 'a new shell completes dsc, if the package bash-completion is installed',
+      }
+    case 'zsh': {
+      const folder = join(data, 'zsh/site-functions')
+      return {
+        path: join(folder, '_dsc'),
+        next: `put this into ~/.zshrc, before compinit: fpath+=('${folder}')`,
+      }
+    }
+    case 'fish':
+      return { path: join(config, 'fish/completions/dsc.fish'), next: 'a new shell completes dsc' }
+  }
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { describeDataset } from '../../cache/names/describe-dataset.js'
+import { describeDataset } from '../../cache/names/dataset-answer.js'
 import { readSource, resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { unknownDataset } from '../../cache/names/unknown-dataset.js'
 import { describeCopy } from '../../cache/status/describe-status.js'
@@ -9,31 +9,14 @@ import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import { parseSourceUrl, SOURCE_EXAMPLES } from '../../model/source-url.js'
-import type {
-  DatasetAnswer,
-  DatasetCopiesAnswer,
-  DatasetRemovalAnswer,
-  DatasetsAnswer,
-} from '../answers/cache-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
-interface AddOptions {
-  readonly endpoint?: string
-  readonly region?: string
-  readonly profile?: string
-  readonly pathStyle?: true
-  readonly anonymous?: true
-  readonly requesterPays?: true
-  readonly include?: readonly string[]
-  readonly exclude?: readonly string[]
-}
-
 /** `dsc dataset add|ls|show|rm`: the names that prepare understands. */
-export function datasetCommand(context: CliContext): Command {
+export function datasetCommand(context: CliContext) {
   return new Command('dataset')
-    .description('add, list and remove dataset names')
     .addCommand(addCommand(context))
     .addCommand(listCommand(context))
     .addCommand(showCommand(context))
@@ -44,7 +27,7 @@ export function datasetCommand(context: CliContext): Command {
     )
 }
 
-function addCommand(context: CliContext): Command {
+function addCommand(context: CliContext) {
   return new Command('add')
     .description('add or change a dataset name')
     .argument('<name>', 'letters, digits, dots, dashes and underscores')
@@ -61,7 +44,7 @@ function addCommand(context: CliContext): Command {
       'after',
       "\nExamples:\n  dsc dataset add flowers s3://ml-data/flowers/\n  dsc dataset add digits s3://train/digits/ --endpoint http://127.0.0.1:9000 --path-style --include '**/*.png'\n  dsc dataset add scans file:///mnt/nfs/scans/\n  dsc dataset add llama hf://org/model@v1.0 --include '*.safetensors' --include '*.json'",
     )
-    .action(async (rawName: string, rawSource: string, options: AddOptions) => {
+    .action(async (rawName, rawSource, options) => {
       const name = parseWord(parseDatasetName, rawName)
       const source = readSource(rawSource)
       parseWord(parseSourceUrl, source)
@@ -77,12 +60,14 @@ function addCommand(context: CliContext): Command {
       const dataset: Dataset = { name, source, include, exclude, ...reach }
       const record = await context.openRecord()
       await record.saveDataset(dataset, context.nowMs())
-      const answer: DatasetAnswer = { dsc: 1, ...describeDataset(dataset) }
-      context.report.result(answer, () => `added ${name} (${source})\nnext: dsc prepare ${name}`)
+      context.report.result<'dataset add'>(
+        { ...describeDataset(dataset) },
+        () => `added ${name} (${source})\nnext: dsc prepare ${name}`,
+      )
     })
 }
 
-function listCommand(context: CliContext): Command {
+function listCommand(context: CliContext) {
   return new Command('ls')
     .description('list datasets, and where each is declared')
     .addHelpText('after', '\nExamples:\n  dsc dataset ls\n  dsc dataset ls --json')
@@ -95,8 +80,7 @@ function listCommand(context: CliContext): Command {
         ...datasets.map((dataset) => ({ ...dataset, declaredIn: 'dsc.yaml' as const })),
         ...added.map((dataset) => ({ ...dataset, declaredIn: 'record' as const })),
       ].toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      const answer: DatasetsAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'dataset ls'> = {
         datasets: rows.map(({ declaredIn, ...dataset }) => ({ ...describeDataset(dataset), declaredIn })),
       }
       context.report.result(answer, () =>
@@ -110,17 +94,16 @@ function listCommand(context: CliContext): Command {
     })
 }
 
-function showCommand(context: CliContext): Command {
+function showCommand(context: CliContext) {
   return new Command('show')
     .description('show one dataset and its copies')
     .argument('<dataset>')
     .addHelpText('after', '\nExamples:\n  dsc dataset show flowers\n  dsc dataset show flowers --json')
-    .action(async (name: string) => {
+    .action(async (name) => {
       const dataset = await resolveDataset(context, name)
       const record = await context.openRecord()
       const copies = await record.listCopies({ dataset: dataset.name }, context.nowMs())
-      const answer: DatasetCopiesAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'dataset show'> = {
         ...describeDataset(dataset),
         copies: copies.map(describeCopy),
       }
@@ -138,13 +121,13 @@ function showCommand(context: CliContext): Command {
     })
 }
 
-function removeCommand(context: CliContext): Command {
+function removeCommand(context: CliContext) {
   return new Command('rm')
     .description('forget a dataset name; its source is not touched')
     .argument('<dataset>')
     .option('--dry-run', 'show what would happen')
     .addHelpText('after', '\nExamples:\n  dsc dataset rm flowers\n  dsc dataset rm flowers --dry-run')
-    .action(async (name: string, options: { dryRun?: true }) => {
+    .action(async (name, options) => {
       const { datasets } = await context.config()
       if (datasets.some((declared) => declared.name === name)) {
         throw new DscError('USAGE', `${name} is declared in dsc.yaml`, { hint: 'remove it there' })
@@ -160,13 +143,12 @@ function removeCommand(context: CliContext): Command {
         throw new DscError(
           'DATASET_IN_USE',
           `${name} still has ${formatCount(copies.length, 'copy', 'copies')}`,
-          {
-            hint: `dsc evict ${name}`,
-          },
+          { hint: `dsc evict ${name}` },
         )
       }
       const isDryRun = options.dryRun === true
-      const answer: DatasetRemovalAnswer = { dsc: 1, dataset: name, isDryRun }
-      context.report.result(answer, () => (isDryRun ? `would forget ${name}` : `forgot ${name}`))
+      context.report.result<'dataset rm'>({ dataset: name, isDryRun }, () =>
+        isDryRun ? `would forget ${name}` : `forgot ${name}`,
+      )
     })
 }

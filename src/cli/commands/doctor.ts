@@ -2,7 +2,6 @@ import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { EXIT_CODES } from '../../failure/exit-codes.js'
 import { FAILURES } from '../../failure/failure-table.js'
-import type { DoctorAnswer, ExitCodesAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import type { Check } from '../doctor/check.js'
 import { chooseFirst, type FirstStep } from '../doctor/choose-first.js'
@@ -10,25 +9,27 @@ import { runChecks } from '../doctor/run-checks.js'
 import { alignColumns } from '../output/align-columns.js'
 
 /** `dsc doctor`: checks this machine, the configuration, the record and the sources. */
-export function doctorCommand(context: CliContext): Command {
+export function doctorCommand(context: CliContext) {
   return new Command('doctor')
-    .description('check this machine, its configuration and its sources')
     .option('--exit-codes', 'print the exit codes and their meanings')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc doctor\n  dsc doctor --json | jq \'.checks[] | select(.status != "ok")\'\n  dsc doctor --exit-codes',
     )
-    .action(async (options: { exitCodes?: true }) => {
+    .action(async (options) => {
       if (options.exitCodes) {
         const rows = listExitCodes()
-        const answer: ExitCodesAnswer = { dsc: 1, exitCodes: rows, meanings: Object.values(EXIT_CODES) }
-        context.report.result(answer, formatExitCodes)
+        context.report.result<'doctor --exit-codes'>(
+          { exitCodes: rows, meanings: Object.values(EXIT_CODES) },
+          formatExitCodes,
+        )
         return
       }
       const checks = await runChecks(context)
       const first = chooseFirst(checks)
-      const answer: DoctorAnswer = { dsc: 1, checks, first: first ?? null }
-      context.report.result(answer, () => [formatChecks(checks), '', formatFirst(first)].join('\n'))
+      context.report.result<'doctor'>({ checks, first: first ?? null }, () =>
+        [formatChecks(checks), '', formatFirst(first)].join('\n'),
+      )
       const failures = checks.filter(({ status }) => status === 'failed')
       if (failures.length === 0) return
       throw new DscError(

@@ -6,23 +6,15 @@ import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import { findUserName } from '../../platform/this-user.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
-import type { EvictionAnswer } from '../answers/cache-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 import { confirm } from '../questions/confirm.js'
 
-interface EvictOptions {
-  readonly free?: number
-  readonly dryRun?: true
-  readonly yes?: true
-  readonly undo: boolean
-}
-
 /** `dsc evict`: deletes idle copies by name, or the least recently used ones of at least a size. */
-export function evictCommand(context: CliContext): Command {
+export function evictCommand(context: CliContext) {
   return new Command('evict')
-    .description('delete idle copies on this node')
     .argument('[datasets...]', 'datasets to evict, by name or URL')
     .option(
       '--free <size>',
@@ -36,7 +28,7 @@ export function evictCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc evict flowers\n  dsc evict --free 200GiB --dry-run\n  dsc evict flowers birds --yes',
     )
-    .action(async (named: readonly string[], options: EvictOptions) => {
+    .action(async (named, options) => {
       if ((named.length === 0) === (options.free === undefined)) {
         throw new DscError('USAGE', 'expected either datasets or --free <size>', { hint: 'dsc evict --help' })
       }
@@ -82,9 +74,8 @@ export function evictCommand(context: CliContext): Command {
 function describeEviction(
   plan: EvictionPlan & Partial<Pick<Evicted, 'keptCopies'>>,
   { isDryRun }: { readonly isDryRun: boolean },
-): EvictionAnswer {
+): AnswerOf<'evict'> {
   return {
-    dsc: 1,
     isDryRun,
     freedBytes: plan.freedBytes,
     keptCopies: plan.keptCopies ?? 0,

@@ -1,38 +1,27 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Mode } from '../../exchange/connect-links.js'
-import { WIRE_TYPES, type WireType } from '../../exchange/plan/wire-type.js'
-import { type BenchRow, benchExchange } from '../../exchange/run-benchmark.js'
+import type { BenchRow } from '../../exchange/exchange-answer.js'
+import { WIRE_TYPES } from '../../exchange/plan/wire-type.js'
+import { benchExchange } from '../../exchange/run-benchmark.js'
+import { atEnd } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
-import type { ExchangeBenchAnswer } from '../answers/exchange-answers.js'
+import type { OptionsOf } from '../arguments/options-of.js'
+import { argument, parseCount, parseRate, parseWholeNumber } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { parseNumber, parseRendezvous } from './exchange-arguments.js'
+import { parseRendezvous } from './exchange-arguments.js'
 import { openLocalRendezvous, readResult, spawnDsc } from './exchange-local.js'
 import { readToken } from './exchange-serve.js'
 
 const MIB = 1024 * 1024
 
-interface BenchOptions {
-  readonly ranks: number
-  readonly rank?: number
-  readonly rendezvous?: HostPort
-  readonly listenHost?: string
-  readonly tokenFile?: string
-  readonly mib: readonly number[]
-  readonly wire: WireType
-  readonly mode?: Mode
-  readonly levels: 1 | 2
-  readonly repeats: number
-}
-
 type BenchSettings = BenchOptions & { readonly mode: Mode }
 
-/** `dsc exchange bench`: the speed of dsc's own ring, on this machine or between hosts. */
-export function exchangeBenchCommand({ report, signal }: CliContext): Command {
-  return new Command('bench')
+const declare = () =>
+  new Command('bench')
     .description('time the exchange between Node processes')
-    .option('--ranks <count>', 'processes', parseNumber(1, 'integer'), 2)
-    .option('--mib <list>', 'MiB of the buckets, as fp32', parseSizes, [1, 4, 25])
+    .option('--ranks <count>', 'processes', argument(parseCount), 2)
+    .option('--mib <list>', 'MiB of the buckets, as fp32', argument(parseSizes), [1, 4, 25])
     .addOption(new Option('--wire <type>', 'type on the wire').choices(WIRE_TYPES).default('fp16'))
     .addOption(
       new Option('--mode <mode>', 'how ranks are connected (default: ring; direct with int8)').choices([
@@ -41,9 +30,9 @@ export function exchangeBenchCommand({ report, signal }: CliContext): Command {
       ]),
     )
     .option('--levels <count>', '2: ranks of a host share its memory', parseLevels, 1)
-    .option('--repeats <count>', 'steps for each size', parseNumber(1, 'integer'), 15)
+    .option('--repeats <count>', 'steps for each size', argument(parseCount), 15)
     .option('--rendezvous <host:port>', 'join a run over several hosts', parseRendezvous)
-    .option('--rank <rank>', 'with --rendezvous: this rank', parseNumber(0, 'integer'))
+    .option('--rank <rank>', 'with --rendezvous: this rank', argument(parseWholeNumber))
     .option('--listen-host <address>', 'with --rendezvous: address for other ranks')
     .option('--token-file <file>', 'with --rendezvous: file with its token')
     .addHelpText(
@@ -55,32 +44,24 @@ Examples:
   dsc exchange bench --ranks 2 --rank 0 --rendezvous gpu-1:7171 --listen-host 10.0.0.1    on one host
   dsc exchange bench --ranks 2 --rank 1 --rendezvous gpu-1:7171 --listen-host 10.0.0.2    on the other`,
     )
-    .action(async (given: BenchOptions) => {
-      const options = { ...given, mode: given.mode ?? (given.wire === 'int8' ? 'direct' : 'ring') }
-      const rows = options.rendezvous ? await runRank(options, options.rendezvous) : await runHere(options)
-      const { ranks, wire, mode, levels } = options
-      const answer: ExchangeBenchAnswer = { dsc: 1, ranks, wire, mode, levels, rows }
-      report.result(answer, () => formatRows(rows))
-    })
+
+type BenchOptions = OptionsOf<typeof declare>
+
+/** `dsc exchange bench`: the speed of dsc's own ring, on this machine or between hosts. */
+export function exchangeBenchCommand({ report, signal }: CliContext) {
+  return declare().action(async (given) => {
+    const options = { ...given, mode: given.mode ?? (given.wire === 'int8' ? 'direct' : 'ring') }
+    const rows = options.rendezvous ? await runRank(options, options.rendezvous) : await runHere(options)
+    const { ranks, wire, mode, levels } = options
+    report.result<'exchange bench'>({ ranks, wire, mode, levels, rows }, () => formatRows(rows))
+  })
 
   async function runRank(options: BenchSettings, rendezvous: HostPort): Promise<BenchRow[]> {
-    const { rank, ranks, wire, mode, levels, repeats, listenHost } = options
+    const { rank, mib, tokenFile, ...rest } = options
     if (rank === undefined) throw new DscError('USAGE', '--rendezvous needs --rank', { hint: '--rank 0' })
-    const token = await readToken(options.tokenFile)
-    const sizesBytes = options.mib.map((mib) => mib * MIB)
-    return await benchExchange({
-      rendezvous,
-      token,
-      listenHost,
-      ranks,
-      rank,
-      sizesBytes,
-      wire,
-      mode,
-      levels,
-      repeats,
-      signal,
-    })
+    const token = await readToken(tokenFile)
+    const sizesBytes = mib.map((size) => size * MIB)
+    return await benchExchange({ ...rest, rendezvous, token, rank, sizesBytes, signal })
   }
 }
 
@@ -89,15 +70,12 @@ async function runHere({ ranks, mib, wire, mode, levels, repeats }: BenchSetting
   const at = formatHostPort(rendezvous)
   const words = ['exchange', 'bench', '--rendezvous', at, '--ranks', String(ranks), '--mib', mib.join(',')]
   const settings = ['--wire', wire, '--mode', mode, '--levels', String(levels), '--repeats', String(repeats)]
-  try {
-    const children = Array.from({ length: ranks }, (_, rank) =>
-      spawnDsc([...words, ...settings, '--rank', String(rank)]),
-    )
-    const results = (await Promise.all(children.map(readResult))) as { readonly rows: BenchRow[] }[]
-    return results[0]?.rows ?? []
-  } finally {
-    await rendezvous.close()
-  }
+  await using _ = atEnd(() => rendezvous.close())
+  const children = Array.from({ length: ranks }, (_, rank) =>
+    spawnDsc([...words, ...settings, '--rank', String(rank)]),
+  )
+  const results = (await Promise.all(children.map(readResult))) as { readonly rows: BenchRow[] }[]
+  return results[0]?.rows ?? []
 }
 
 function formatRows(rows: readonly BenchRow[]): string {
@@ -114,5 +92,5 @@ function parseLevels(raw: string): 1 | 2 {
 }
 
 function parseSizes(raw: string): number[] {
-  return raw.split(',').map(parseNumber(0))
+  return raw.split(',').map(parseRate)
 }

@@ -13,9 +13,7 @@ interface LocalRendezvous extends HostPort {
 /** Starts `dsc` with `words` and --json, with readable stdout and inherited stderr. */
 export function spawnDsc(words: readonly string[]): ChildProcess {
   const [program, ...own] = findOwnCommand()
-  return spawn(program!, [...own, ...words, '--json'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  return spawn(program!, [...own, ...words, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
 }
 
 /** The first line that `child` prints, as JSON. */

@@ -1,11 +1,12 @@
 import { Command, Option } from 'commander'
+import type { UnitPlan } from '../../exchange/exchange-answer.js'
 import { chooseLevels } from '../../exchange/plan/choose-levels.js'
 import { chooseWire, wireLink } from '../../exchange/plan/choose-wire.js'
 import { planExchange } from '../../exchange/plan/plan-exchange.js'
-import { planUnits, type UnitPlan } from '../../exchange/plan/plan-units.js'
+import { planUnits } from '../../exchange/plan/plan-units.js'
 import { findThinLink } from '../../exchange/plan/thin-link.js'
 import type { JoinedProfile } from '../../exchange/plan/unlike-ranks.js'
-import { meanBytes, tensorBytes, WIRE_TYPES, type WireType } from '../../exchange/plan/wire-type.js'
+import { meanBytes, tensorBytes, WIRE_TYPES } from '../../exchange/plan/wire-type.js'
 import {
   describePlan,
   type MeasuredLink,
@@ -15,42 +16,30 @@ import {
 } from '../../exchange/plan-files.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
-import type { ExchangePlanAnswer } from '../answers/exchange-answers.js'
+import type { OptionsOf } from '../arguments/options-of.js'
+import { argument, parseCount, parseRate } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile, writeResult } from '../output/require-own-file.js'
-import { parseNumber } from './exchange-arguments.js'
 
-interface PlanOptions {
-  readonly profile?: readonly string[]
-  readonly model?: string
-  readonly backwardMs?: readonly number[]
-  readonly link?: string
-  readonly alphaUs?: number
-  readonly gigabits?: number
-  readonly ranks: number
-  readonly ranksPerHost: number
-  readonly wire: 'auto' | WireType
-  readonly optimum?: true
-  readonly sharded?: true
-  readonly out?: string
-}
-
-/** `dsc exchange plan`: threshold, buckets, the exposed time of the alternatives, and arguments for DDP. */
-export function exchangePlanCommand({ report }: CliContext): Command {
-  return new Command('plan')
+const declare = () =>
+  new Command('plan')
     .description('choose buckets and type, and compare alternatives')
-    .requiredOption('--ranks <count>', 'number of ranks', parseNumber(1, 'integer'))
-    .option('--ranks-per-host <count>', 'ranks on each host', parseNumber(1, 'integer'), 1)
+    .requiredOption('--ranks <count>', 'number of ranks', argument(parseCount))
+    .option('--ranks-per-host <count>', 'ranks on each host', argument(parseCount), 1)
     .option('--profile <file...>', 'profile by dsc.exchange.Profiler; one for each kind of rank')
     .option('--model <file>', 'tensor list of a model, instead of --profile')
     .option(
       '--backward-ms <list>',
       'with --model: time of a backward pass, for each kind of rank',
-      parseTimes,
+      argument(parseTimes),
     )
     .option('--link <file>', 'link measured by `dsc exchange probe`')
-    .option('--alpha-us <us>', 'instead of --link: latency of a message, in microseconds', parseNumber(0))
-    .option('--gigabits <rate>', 'instead of --link: bandwidth in Gb/s', parseNumber(0))
+    .option(
+      '--alpha-us <us>',
+      'instead of --link: latency of a message, in microseconds',
+      argument(parseRate),
+    )
+    .option('--gigabits <rate>', 'instead of --link: bandwidth in Gb/s', argument(parseRate))
     .addOption(
       new Option('--wire <type>', 'type on the wire').choices(['auto', ...WIRE_TYPES]).default('auto'),
     )
@@ -66,45 +55,51 @@ Examples:
   dsc exchange plan --profile profile.json --link link.json --ranks 8 --ranks-per-host 4
   dsc exchange plan --model fixtures/exchange/resnet-152.json --backward-ms 200 --alpha-us 30 --gigabits 10 --ranks 8`,
     )
-    .action(async (options: PlanOptions) => {
-      const profile = await openProfile(options)
-      await requireOwnFile(options.out, 'dsc.exchange.plan')
-      const link = await openLink(options)
-      const { ranks, ranksPerHost } = options
-      if (ranks % ranksPerHost !== 0)
-        throw new DscError('USAGE', `${ranks} ranks are not ${ranksPerHost} on every host`, {
-          hint: `--ranks ${ranksPerHost * Math.ceil(ranks / ranksPerHost)}, or --ranks-per-host 1`,
-        })
-      const levels = chooseLevels({ ...profile, ranks, link }, ranksPerHost)
-      const job = { ...profile, ranks: levels.networkRanks, link }
-      const thinLink = findThinLink(job)
-      const placement = { ranksPerHost, levels: levels.levels }
-      const choice =
-        options.wire === 'auto'
-          ? chooseWire(job, link, placement)
-          : { wire: options.wire, explanation: `${options.wire}, as asked.` }
-      const { wire } = choice
-      const wireBytes = meanBytes(wire, job.gradients)
-      const plan = planExchange({
-        ...job,
-        link: wireLink(job, wire, placement),
-        wireBytes,
-        useOptimum: options.optimum === true,
+
+type PlanOptions = OptionsOf<typeof declare>
+
+/** `dsc exchange plan`: threshold, buckets, the exposed time of the alternatives, and arguments for DDP. */
+export function exchangePlanCommand({ report }: CliContext) {
+  return declare().action(async (options) => {
+    const profile = await openProfile(options)
+    await requireOwnFile(options.out, 'dsc.exchange.plan')
+    const link = await openLink(options)
+    const { ranks, ranksPerHost } = options
+    if (ranks % ranksPerHost !== 0)
+      throw new DscError('USAGE', `${ranks} ranks are not ${ranksPerHost} on every host`, {
+        hint: `--ranks ${ranksPerHost * Math.ceil(ranks / ranksPerHost)}, or --ranks-per-host 1`,
       })
-      const units = options.sharded
-        ? planUnits({
-            gradients: job.gradients,
-            ranks,
-            link,
-            parameterBytes: job.gradientBytes,
-            gradientWireBytes: wireBytes,
-          })
-        : undefined
-      const description = describePlan(profile, plan, { ranks, choice, link, levels, thinLink, units })
-      if (options.out) await writeResult(options.out, description)
-      const answer: ExchangePlanAnswer = { dsc: 1, ...description, ddp: { ...description.ddp } }
-      report.result(answer, () => formatPlan(description))
+    const levels = chooseLevels({ ...profile, ranks, link }, ranksPerHost)
+    const job = { ...profile, ranks: levels.networkRanks, link }
+    const thinLink = findThinLink(job)
+    const placement = { ranksPerHost, levels: levels.levels }
+    const choice =
+      options.wire === 'auto'
+        ? chooseWire(job, link, placement)
+        : { wire: options.wire, explanation: `${options.wire}, as asked.` }
+    const { wire } = choice
+    const wireBytes = meanBytes(wire, job.gradients)
+    const plan = planExchange({
+      ...job,
+      link: wireLink({ ...job, exchanges: link.exchanges }, wire, placement),
+      wireBytes,
+      useOptimum: options.optimum === true,
     })
+    const units = options.sharded
+      ? planUnits({
+          gradients: job.gradients,
+          ranks,
+          link,
+          parameterBytes: job.gradientBytes,
+          gradientWireBytes: wireBytes,
+        })
+      : undefined
+    const description = describePlan(profile, plan, { ranks, choice, link, levels, thinLink, units })
+    if (options.out) await writeResult(options.out, description)
+    report.result<'exchange plan'>({ ...description, ddp: { ...description.ddp } }, () =>
+      formatPlan(description),
+    )
+  })
 }
 
 async function openProfile({ profile, model, backwardMs }: PlanOptions): Promise<JoinedProfile> {
@@ -118,9 +113,7 @@ async function openProfile({ profile, model, backwardMs }: PlanOptions): Promise
   throw new DscError(
     'USAGE',
     'nothing to plan for: neither --profile nor --model with --backward-ms is given',
-    {
-      hint: 'dsc exchange plan --help',
-    },
+    { hint: 'dsc exchange plan --help' },
   )
 }
 
@@ -135,7 +128,7 @@ async function openLink({ link, alphaUs, gigabits }: PlanOptions): Promise<Measu
 }
 
 function parseTimes(raw: string): number[] {
-  return raw.split(',').map(parseNumber(0))
+  return raw.split(',').map(parseRate)
 }
 
 function formatPython(value: number | readonly number[] | true): string {

@@ -2,21 +2,14 @@ import { Command } from 'commander'
 import { fitLink, median } from '../../exchange/plan/fit-link.js'
 import { probeLink } from '../../exchange/probe.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
-import type { ExchangeProbeAnswer } from '../answers/exchange-answers.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile, writeResult } from '../output/require-own-file.js'
 import { parseRendezvous } from './exchange-arguments.js'
 import { openLocalRendezvous } from './exchange-local.js'
 import { readToken } from './exchange-serve.js'
 
-interface ProbeOptions {
-  readonly hosts?: readonly HostPort[]
-  readonly tokenFile?: string
-  readonly out?: string
-}
-
 /** `dsc exchange probe`: latency and bandwidth from here to other hosts, for `dsc exchange plan`. */
-export function exchangeProbeCommand({ report }: CliContext): Command {
+export function exchangeProbeCommand({ report }: CliContext) {
   return new Command('probe')
     .description('measure latency and bandwidth between ranks')
     .option('--hosts <list>', 'hosts that run `dsc exchange serve` (default: this host)', parseRendezvousList)
@@ -29,7 +22,7 @@ Examples:
   dsc exchange probe --hosts gpu-1,gpu-2 --token-file token --out link.json
   dsc exchange probe                      loopback of this machine`,
     )
-    .action(async ({ hosts, tokenFile, out }: ProbeOptions) => {
+    .action(async ({ hosts, tokenFile, out }) => {
       await requireOwnFile(out, 'dsc.exchange.link')
       const token = await readToken(tokenFile)
       const local = hosts ? undefined : await openLocalRendezvous()
@@ -48,8 +41,7 @@ Examples:
       }
       if (out) await writeResult(out, description)
       report.progress(undefined)
-      const answer: ExchangeProbeAnswer = { dsc: 1, ...description }
-      report.result(answer, () =>
+      report.result<'exchange probe'>({ ...description }, () =>
         links
           .map(({ host, alphaMicroseconds, bandwidthBytesPerSecond, sizes }) =>
             [

@@ -3,20 +3,14 @@ import { Command, Option } from 'commander'
 import { openRendezvous } from '../../exchange/rendezvous/open-rendezvous.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
-import type { ExchangeServeAnswer } from '../answers/exchange-answers.js'
+import { untilAborted } from '../../platform/poll.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
+import { argument, numberFrom } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { DEFAULT_PORT, parseNumber, parseRendezvous } from './exchange-arguments.js'
-
-interface ServeOptions {
-  readonly listen: HostPort
-  readonly tokenFile?: string
-  readonly suspectAfter: number
-  readonly lostAfter: number
-}
+import { DEFAULT_PORT, parseRendezvous } from './exchange-arguments.js'
 
 /** `dsc exchange serve`: the rendezvous of a job's ranks, and the far end of `dsc exchange probe`. */
-export function exchangeServeCommand({ report, signal, nowMs }: CliContext): Command {
+export function exchangeServeCommand({ report, signal, nowMs }: CliContext) {
   return new Command('serve')
     .description('run the rendezvous where ranks meet')
     .addOption(
@@ -25,8 +19,8 @@ export function exchangeServeCommand({ report, signal, nowMs }: CliContext): Com
         .default({ host: '127.0.0.1', port: DEFAULT_PORT } satisfies HostPort, `127.0.0.1:${DEFAULT_PORT}`),
     )
     .option('--token-file <file>', 'file with the token; required beyond loopback')
-    .option('--suspect-after <seconds>', 'warn of a rank without progress', parseNumber(0.1), 5)
-    .option('--lost-after <seconds>', 'give it up, and tell all ranks', parseNumber(0.1), 30)
+    .option('--suspect-after <seconds>', 'warn of a rank without progress', argument(numberFrom(0.1)), 5)
+    .option('--lost-after <seconds>', 'give it up, and tell all ranks', argument(numberFrom(0.1)), 30)
     .addHelpText(
       'after',
       `
@@ -34,19 +28,15 @@ Examples:
   dsc exchange serve
   dsc exchange serve --listen 0.0.0.0:7171 --token-file /etc/dsc/token`,
     )
-    .action(async ({ listen, tokenFile, suspectAfter, lostAfter }: ServeOptions) => {
+    .action(async ({ listen, tokenFile, suspectAfter, lostAfter }) => {
       const token = await readToken(tokenFile)
       const patience = { suspectAfterMs: suspectAfter * 1000, lostAfterMs: lostAfter * 1000 }
       const rendezvous = await asUsageError(cannotListen(listen.host, listen.port), () =>
         openRendezvous({ ...listen, token, patience, nowMs }),
       )
       const { host, port } = rendezvous
-      const answer: ExchangeServeAnswer = { dsc: 1, host, port }
-      report.result(answer, () => `rendezvous at ${formatHostPort(rendezvous)}`)
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve()
-        signal.addEventListener('abort', () => resolve(), { once: true })
-      })
+      report.result<'exchange serve'>({ host, port }, () => `rendezvous at ${formatHostPort(rendezvous)}`)
+      await untilAborted(signal)
       await rendezvous.close()
     })
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { succeeds } from '../../testing/dsc-processes.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const RESNET = join(ROOT, 'fixtures/exchange/resnet-152.json')
@@ -107,7 +108,7 @@ for (const { name, words, message } of [
   {
     name: 'no rank',
     words: ['plan', '--model', RESNET, '--ranks', '0'],
-    message: /expected an integer from 1 up/,
+    message: /expected a whole number of 1 or more, found "0"/,
   },
   {
     name: 'a missing file',
@@ -141,8 +142,7 @@ for (const { name, words, message } of [
 }
 
 test('exchange bench runs two processes of its own and ends', async () => {
-  const { code, stdout, stderr } = await dsc('bench', '--mib', '0.25', '--repeats', '2', '--json')
-  assert.equal(code, 0, stderr)
+  const { stdout } = await succeeds(dsc('bench', '--mib', '0.25', '--repeats', '2', '--json'))
   const { rows } = JSON.parse(stdout)
   assert.equal(rows.length, 1)
   assert.ok(rows[0].medianMs > 0)

@@ -6,9 +6,8 @@ import { exchangeProbeCommand } from './exchange-probe.js'
 import { exchangeServeCommand } from './exchange-serve.js'
 
 /** `dsc exchange`: plans, measures and runs the exchange of gradients between ranks. */
-export function exchangeCommand(context: CliContext): Command {
+export function exchangeCommand(context: CliContext) {
   return new Command('exchange')
-    .description('exchange gradients between ranks (experimental)')
     .addCommand(exchangePlanCommand(context))
     .addCommand(exchangeProbeCommand(context))
     .addCommand(exchangeServeCommand(context))

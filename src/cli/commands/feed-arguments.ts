@@ -10,13 +10,6 @@ import { argument, parseCount } from '../arguments/parse-argument.js'
 /** Parses `256MiB` into bytes. */
 export const parseMemory = argument(parseByteSize)
 
-/** Reads a whole number of at least 0. */
-export function parseWholeNumber(text: string): number {
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(Number(text)))
-    throw new InvalidArgumentError('a whole number is expected')
-  return Number(text)
-}
-
 /** Reads `auto`, or the number of samples per request. */
 export const parseK = argument((raw) => (raw === 'auto' ? raw : parseCount(raw)))
 

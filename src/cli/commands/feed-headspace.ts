@@ -1,35 +1,30 @@
 import { dirname, join } from 'node:path'
-import { Command } from 'commander'
+import { atEnd } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { HeadspaceProbe, type Pace, type WorkerHeadspace } from '../../feed/session/headspace.js'
 import { checkProcess, identifyProcess } from '../../platform/processes.js'
-import type { FeedHeadspaceAnswer } from '../answers/feed-answers.js'
-import { argument, parseCount } from '../arguments/parse-argument.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
+import { argument, parseCount, parseWholeNumber } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { formatTable } from '../output/text-table.js'
+import type { formatTable as FormatTable, TableColumn } from '../output/text-table.js'
 import { findExecutable, spawnCommand } from '../spawn-command.js'
-import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
-import { type FeedOptions, openEngineFor, withFeedOptions } from './feed-source.js'
-
-interface HeadspaceOptions extends FeedOptions {
-  readonly batches: number
-  readonly warmup: number
-}
+import { defaultSocketPath } from './feed-arguments.js'
+import { createFeedCommand, type FeedOptions, openEngineFor } from './feed-source.js'
 
 /** How long a trainer may take to end before it is killed, in ms. */
 const GRACE_MS = 30_000
 
 /** `dsc feed headspace`: how much faster training would be if data cost no time. */
-export function feedHeadspaceCommand(context: CliContext): Command {
-  return withFeedOptions(new Command('headspace'))
+export function feedHeadspaceCommand(context: CliContext) {
+  return createFeedCommand('headspace')
     .description('measure how much faster training would be with free data')
     .option('--batches <n>', 'batches of each worker to measure', argument(parseCount), 200)
-    .option('--warmup <n>', 'batches of each worker to skip first', parseWholeNumber, 50)
+    .option('--warmup <n>', 'batches of each worker to skip first', argument(parseWholeNumber), 50)
     .addHelpText(
       'after',
       '\nThe trainer follows after --, and finds the feed by DSC_FEED_SOCKET. It gets real batches, then the same batches\nfrom memory, and is ended. Delete the checkpoints that it writes. Its output goes to stderr.\n\nExamples:\n  dsc feed headspace flowers --seed 42 -- python train.py\n  dsc feed headspace flowers --batches 500 -- torchrun --nproc-per-node 8 train.py',
     )
-    .action(async (target: string | undefined, options: HeadspaceOptions) => {
+    .action(async (target, options) => {
       const [name, ...words] = context.commandWords
       if (name === undefined)
         throw new DscError('USAGE', 'no trainer: expected -- and the command that trains', {
@@ -41,7 +36,9 @@ export function feedHeadspaceCommand(context: CliContext): Command {
       const workers = probe.list()
       if (workers.length === 0) throw tooFew(probe, options)
       const result = summarize(workers)
-      context.report.result(result, () => formatHeadspace(result))
+      // Loaded last: `dsc feed serve` loads this module, too, and no table.
+      const { formatTable } = await import('../output/text-table.js')
+      context.report.result(result, () => formatHeadspace(result, formatTable))
     })
 }
 
@@ -50,7 +47,7 @@ async function train(
   context: CliContext,
   trial: {
     readonly target: string | undefined
-    readonly options: HeadspaceOptions
+    readonly options: FeedOptions
     readonly probe: HeadspaceProbe
     readonly executable: string
     readonly words: readonly string[]
@@ -60,23 +57,14 @@ async function train(
   const engine = await openEngineFor(target, options, context)
   const folder = dirname(defaultSocketPath({ ...context.environment, DSC_FEED_SOCKET: undefined }))
   const socketPath = join(folder, `headspace-${process.pid}.sock`)
-  try {
-    const { SessionServer } = await import('../../feed/session/session-server.js')
-    const server = await SessionServer.open({ engine, socketPath, probe })
-    try {
-      const environment = { ...context.environment, DSC_FEED_SOCKET: socketPath }
-      const child = spawnCommand(executable, words, { environment, output: 'stderr' })
-      const isMeasured = await Promise.race([
-        probe.finished.then(() => true),
-        child.exitCode.then(() => false),
-      ])
-      if (isMeasured && child.pid !== undefined) await end(child, child.pid, probe.pids)
-    } finally {
-      await server.close()
-    }
-  } finally {
-    await engine.close()
-  }
+  await using _ = atEnd(() => engine.close())
+  const { SessionServer } = await import('../../feed/session/session-server.js')
+  const server = await SessionServer.open({ engine, socketPath, probe })
+  await using _server = atEnd(() => server.close())
+  const environment = { ...context.environment, DSC_FEED_SOCKET: socketPath }
+  const child = spawnCommand(executable, words, { environment, output: 'stderr' })
+  const isMeasured = await Promise.race([probe.finished.then(() => true), child.exitCode.then(() => false)])
+  if (isMeasured && child.pid !== undefined) await end(child, child.pid, probe.pids)
 }
 
 /** Ends the trainer, then the workers that it leaves behind: PyTorch's workers survive when their parent is killed. */
@@ -100,7 +88,10 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-function tooFew(probe: HeadspaceProbe, { batches, warmup }: HeadspaceOptions): DscError {
+function tooFew(
+  probe: HeadspaceProbe,
+  { batches, warmup }: { readonly batches: number; readonly warmup: number },
+): DscError {
   const had = Number.isFinite(probe.leastDelivered) ? probe.leastDelivered : 0
   return new DscError(
     'USAGE',
@@ -116,37 +107,39 @@ function tooFew(probe: HeadspaceProbe, { batches, warmup }: HeadspaceOptions): D
   )
 }
 
-function summarize(workers: readonly WorkerHeadspace[]): FeedHeadspaceAnswer {
+function summarize(workers: readonly WorkerHeadspace[]): AnswerOf<'feed headspace'> {
   const slowest = (of: (worker: WorkerHeadspace) => Pace) =>
     Math.max(...workers.map((worker) => of(worker).secondsPerBatch))
   const noises = workers.flatMap(({ asItIs, free }) => [asItIs.noise, free.noise])
   const fasterIfFree = slowest(({ asItIs }) => asItIs) / slowest(({ free }) => free) - 1
-  return { dsc: 1, fasterIfFree, noise: Math.max(...noises), workers }
+  return { fasterIfFree, noise: Math.max(...noises), workers }
 }
 
-function formatHeadspace({ fasterIfFree, noise, workers }: FeedHeadspaceAnswer): string {
-  const columns = [
-    { title: 'RANK', align: 'right' },
-    { title: 'WORKER', align: 'right' },
-    { title: 'MS A BATCH', align: 'right' },
-    { title: 'IF DATA WERE FREE', align: 'right' },
-    { title: 'FASTER', align: 'right' },
-    { title: 'NOISE', align: 'right' },
-  ] as const
+type Shown = AnswerOf<'feed headspace'>['workers'][number]
+
+function formatHeadspace(
+  { fasterIfFree, noise, workers }: AnswerOf<'feed headspace'>,
+  formatTable: typeof FormatTable,
+): string {
   const ms = ({ secondsPerBatch }: Pace) => (1000 * secondsPerBatch).toFixed(2)
-  const rows = workers.map(({ rank, worker, asItIs, free }) => [
-    String(rank),
-    String(worker),
-    ms(asItIs),
-    ms(free),
-    percent(asItIs.secondsPerBatch / free.secondsPerBatch - 1),
-    percent(Math.max(asItIs.noise, free.noise)),
-  ])
+  const faster = ({ asItIs, free }: Shown) => asItIs.secondsPerBatch / free.secondsPerBatch - 1
+  const columns: readonly TableColumn<Shown>[] = [
+    { title: 'RANK', align: 'right', cell: ({ rank }) => String(rank) },
+    { title: 'WORKER', align: 'right', cell: ({ worker }) => String(worker) },
+    { title: 'MS A BATCH', align: 'right', cell: ({ asItIs }) => ms(asItIs) },
+    { title: 'IF DATA WERE FREE', align: 'right', cell: ({ free }) => ms(free) },
+    { title: 'FASTER', align: 'right', cell: (worker) => percent(faster(worker)) },
+    {
+      title: 'NOISE',
+      align: 'right',
+      cell: ({ asItIs, free }) => percent(Math.max(asItIs.noise, free.noise)),
+    },
+  ]
   const verdict =
     fasterIfFree <= Math.max(noise, 0.02)
       ? 'Data costs training nothing that can be told from noise: look elsewhere.'
       : `Training would be ${percent(fasterIfFree)} faster if data were free: dsc feed status says what it waits for.`
-  return `${formatTable(columns, rows, undefined)}\n\n${verdict}`
+  return `${formatTable(workers, columns, undefined)}\n\n${verdict}`
 }
 
 function percent(part: number): string {

@@ -6,17 +6,12 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import type { SampleEncoding } from '../../samples/sample-encoding.js'
 import type { SampleTable } from '../../samples/sample-table.js'
-import type { FeedIndexAnswer } from '../answers/feed-answers.js'
-import { type SampleOptions, withSampleOptions } from '../arguments/sample-options.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
+import { withSampleOptions } from '../arguments/sample-options.js'
 import type { CliContext } from '../context.js'
 
-interface IndexCommandOptions extends SampleOptions {
-  readonly onError: 'raise' | 'skip'
-  readonly refresh?: true
-}
-
 /** `dsc feed index`. */
-export function feedIndexCommand(context: CliContext): Command {
+export function feedIndexCommand(context: CliContext) {
   return withSampleOptions(new Command('index'))
     .description('list the samples of a dataset')
     .argument('<dataset>', 'a dataset or a folder')
@@ -30,7 +25,7 @@ export function feedIndexCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc feed index flowers\n  dsc feed index /data/lines --as jsonl --json',
     )
-    .action(async (target: string, options: IndexCommandOptions) => {
+    .action(async (target, options) => {
       const { folder, copy, split, release } = await openDatasetFolder(context, target, options.split)
       const startedMs = performance.now()
       const { table, root, isCached, leftOut } = await closeAfter(
@@ -45,8 +40,7 @@ export function feedIndexCommand(context: CliContext): Command {
         }),
         release,
       )
-      const answer: FeedIndexAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'feed index'> = {
         path: root,
         formats: countFormats(table),
         samples: table.count,
@@ -83,7 +77,7 @@ function countFormats(table: SampleTable): readonly FoundFormat[] {
 /** Maximum number of encodings to show: each CSV file may have its own header. */
 const SHOWN_FORMATS = 10
 
-function formatIndex(index: FeedIndexAnswer): string {
+function formatIndex(index: AnswerOf<'feed index'>): string {
   const { path, formats, samples, files, sampleBytes, largestSampleBytes, indexBytes } = index
   const made = index.isListedBefore ? 'made before' : `made in ${index.elapsedSeconds.toFixed(1)} s`
   const lines = [

@@ -14,7 +14,7 @@ import { samplesCacheFolder } from '../../open/samples-folder.js'
 import { WHOLE_OBJECT_BYTES } from '../../proof/plan-parts.js'
 import { toText } from '../../samples/byte-path.js'
 import { listSamples } from '../../samples/listed-samples.js'
-import type { ColdPlanAnswer } from '../answers/feed-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import type { CliContext } from '../context.js'
 
 /** The arguments of `dsc feed plan --cold`. */
@@ -64,8 +64,7 @@ export async function showColdPlan(
     ...{ sampleCount, totalBytes, partedCount, supply },
     ...{ globalBatch, startMs, cost, stepMs: isCounted ? stepMs : undefined },
   })
-  const answer: ColdPlanAnswer = {
-    dsc: 1,
+  const answer: AnswerOf<'feed plan --cold'> = {
     dataset: target,
     objects: files.length,
     contentBytes: totalBytes,
@@ -151,7 +150,7 @@ const LEFT_OUT = [
   'processors that read headers and feed, what reading a copy again for its checksums takes, and what others do here.',
 ]
 
-function formatColdPlan(plan: ColdPlanAnswer, reason: string): string {
+function formatColdPlan(plan: AnswerOf<'feed plan --cold'>, reason: string): string {
   const time = (ms: number) => formatDuration(Math.max(1000, Math.round(ms / 1000) * 1000))
   const lines = [
     `${plan.dataset}: ${formatCount(plan.objects, 'object')}, ${formatByteSize(plan.contentBytes)}, planned as if none of it were here`,

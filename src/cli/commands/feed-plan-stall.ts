@@ -1,32 +1,23 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import type { RequestCost } from '../../feed/plan/request-cost.js'
 import { askFeed } from '../../feed/session/ask-feed.js'
 import { MESSAGE } from '../../feed/session/wire.js'
 import { parseByteRate } from '../../model/byte-rate.js'
-import { argument } from '../arguments/parse-argument.js'
-import { parseNumber } from './exchange-arguments.js'
+import type { OptionsOf } from '../arguments/options-of.js'
+import { argument, parsePositive, parseRate } from '../arguments/parse-argument.js'
 import { parseMetrics } from './feed-status.js'
 
-/** The arguments of `dsc feed plan` about time: without any, it does not mention waiting. */
-export interface StallArguments {
-  readonly stepMs?: number
-  readonly rate?: number
-  readonly fixedMs?: number
-  readonly bandwidth?: number
-  readonly measured?: string
-}
-
-/** Adds the options for how fast the data comes and how fast training takes it. */
-export function withStallOptions(command: Command): Command {
-  return command
-    .option('--step-ms <ms>', 'time of a training step', parsePositive)
+/** Makes a command with options for how fast the data comes and how fast training takes it. */
+export function createStallCommand(name: string) {
+  return new Command(name)
+    .option('--step-ms <ms>', 'time of a training step', argument(parsePositive))
     .addOption(
       new Option('--rate <n>', 'instead of --step-ms: samples a second, of all ranks here')
-        .argParser(parsePositive)
+        .argParser(argument(parsePositive))
         .conflicts('stepMs'),
     )
-    .option('--fixed-ms <ms>', 'fixed time of a request to a storage node', parseNumber(0))
+    .option('--fixed-ms <ms>', 'fixed time of a request to a storage node', argument(parseRate))
     .option(
       '--bandwidth <rate>',
       'bandwidth of a storage node, for example 1.2GiB/s',
@@ -40,14 +31,10 @@ export function withStallOptions(command: Command): Command {
     )
 }
 
-function parsePositive(text: string): number {
-  const value = parseNumber(0)(text)
-  if (value === 0) throw new InvalidArgumentError('more than 0 is expected')
-  return value
-}
+type StallOptions = OptionsOf<typeof createStallCommand>
 
 /** Undefined if no argument mentions time. */
-export async function readRequestCost(options: StallArguments): Promise<RequestCost | undefined> {
+export async function readRequestCost(options: StallOptions): Promise<RequestCost | undefined> {
   const { stepMs, rate, fixedMs, bandwidth, measured } = options
   if (measured !== undefined) return readMeasured(measured)
   if (fixedMs !== undefined && bandwidth !== undefined) return { fixedMs, bytesPerMs: bandwidth / 1000 }

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
 import { closeAfter } from '../../failure/closers.js'
 import { planSampleRoom } from '../../feed/arena/arena-runs.js'
 import { rehearseFeed } from '../../feed/engine/rehearse-feed.js'
@@ -12,33 +12,22 @@ import {
   planExpectation,
 } from '../../feed/plan/expectation.js'
 import { formatCount } from '../../model/format-count.js'
-import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
+import { FEED_STARTS } from '../../open/feed-request.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openReadyFolder } from '../../open/open-dataset-folder.js'
 import { formatsOf } from '../../samples/sample-encoding.js'
 import type { SampleTable } from '../../samples/sample-table.js'
-import type { FeedPlanAnswer } from '../answers/feed-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
-import { type SampleOptions, withSampleOptions } from '../arguments/sample-options.js'
+import { withSampleOptions } from '../arguments/sample-options.js'
 import type { CliContext } from '../context.js'
 import { parseK, parseMemory } from './feed-arguments.js'
 import { showColdPlan } from './feed-plan-cold.js'
-import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
-
-interface PlanOptions extends StallArguments, SampleOptions {
-  readonly batch: number
-  readonly ranks: number
-  readonly nodes: number
-  readonly memory: number
-  readonly k: number | 'auto'
-  readonly refresh?: true
-  readonly cold?: true
-  readonly start: FeedStart
-}
+import { createStallCommand, readRequestCost } from './feed-plan-stall.js'
 
 /** `dsc feed plan`. */
-export function feedPlanCommand(context: CliContext): Command {
-  return withSampleOptions(withStallOptions(new Command('plan')))
+export function feedPlanCommand(context: CliContext) {
+  return withSampleOptions(createStallCommand('plan'))
     .description('predict memory, requests and waiting')
     .argument('<dataset>', 'a dataset or a folder')
     .option('--batch <n>', 'samples in a batch of a rank', argument(parseCount), 64)
@@ -55,7 +44,7 @@ export function feedPlanCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc feed plan flowers --batch 256 --ranks 8\n  dsc feed plan /data/flowers --batch 64 --json\n  dsc feed plan flowers --cold --fixed-ms 20 --bandwidth 120MB/s --step-ms 150\n  dsc feed plan flowers --cold --start unproven --fixed-ms 20 --bandwidth 120MB/s',
     )
-    .action(async (target: string, options: PlanOptions) => {
+    .action(async (target, options) => {
       const cost = await readRequestCost(options)
       const { batch, ranks, rate } = options
       const stepMs = rate === undefined ? options.stepMs : (1000 * batch * ranks) / rate
@@ -94,8 +83,7 @@ export function feedPlanCommand(context: CliContext): Command {
       })
       const isMapped = options.nodes === 1 && !listed.groups && HeldFiles.areMappable(root, table)
       const { count: samples, totalBytes: bytes, encodings, fingerprint } = table
-      const answer: FeedPlanAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'feed plan'> = {
         path: root,
         format: formatsOf(encodings),
         samples,

@@ -1,21 +1,16 @@
-import { Command } from 'commander'
 import { requireTimer } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
-import { keepHeapSmall } from '../../platform/small-heap.js'
-import type { FeedServeAnswer } from '../answers/feed-answers.js'
-import { argument } from '../arguments/parse-argument.js'
+import { untilAborted } from '../../platform/poll.js'
+import { keepHeapSmallAfterList } from '../../platform/small-heap.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
+import { argument, parseWholeNumber } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
-import { type FeedOptions, openEngineFor, untilAborted, withFeedOptions } from './feed-source.js'
-
-interface ServeOptions extends FeedOptions {
-  readonly socket?: string
-  readonly idleExit?: number
-}
+import { defaultSocketPath } from './feed-arguments.js'
+import { createFeedCommand, openEngineFor } from './feed-source.js'
 
 /** `dsc feed serve`. */
-export function feedServeCommand(context: CliContext): Command {
-  return withFeedOptions(new Command('serve'))
+export function feedServeCommand(context: CliContext) {
+  return createFeedCommand('serve')
     .description('run a feed by hand')
     .option('--socket <path>', 'socket for clients')
     .option(
@@ -27,8 +22,8 @@ export function feedServeCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc feed serve flowers --seed 42 --memory 2GiB\n  dsc feed serve --mix web=1,code=2.5\n  dsc feed serve --from 10.0.0.7:7071,10.0.0.8:7071 --layout striped --fallback flowers',
     )
-    .action(async (target: string | undefined, options: ServeOptions) => {
-      keepHeapSmall() // memory beyond the feed's buffer would be taken from training
+    .action(async (target, options) => {
+      const heap = keepHeapSmallAfterList() // memory beyond the feed's buffer would be taken from training
       const notes: string[] = [] // nobody may ever read the log of a feed that a trainer started
       const warn = (sentence: string) => {
         notes.push(sentence)
@@ -36,6 +31,7 @@ export function feedServeCommand(context: CliContext): Command {
       }
       const report = { ...context.report, warn }
       const engine = await openEngineFor(target, options, { ...context, report })
+      heap.afterList()
       const [{ SessionServer }, { FedTimeRecord, findNoted }] = await Promise.all([
         import('../../feed/session/session-server.js'),
         import('../../open/record-fed-time.js'),
@@ -60,8 +56,7 @@ export function feedServeCommand(context: CliContext): Command {
         const noted = findNoted({ ...options, target })
         const time = noted && new FedTimeRecord(context, noted, () => server.takeTime())
         const { table, seed, orderKind } = engine
-        const answer: FeedServeAnswer = {
-          dsc: 1,
+        const answer: AnswerOf<'feed serve'> = {
           socket: server.socketPath,
           pid: process.pid,
           samples: table.count,

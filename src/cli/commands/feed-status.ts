@@ -3,31 +3,25 @@ import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { askFeed, askRunningFeeds, type FeedText } from '../../feed/session/ask-feed.js'
 import { MESSAGE } from '../../feed/session/wire.js'
-import type { FeedStatusAnswer } from '../answers/feed-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import type { CliContext } from '../context.js'
 import { defaultSocketPath } from './feed-arguments.js'
 
-interface StatusOptions {
-  readonly socket?: string
-  readonly stop?: true
-}
-
 /** `dsc feed status`. */
-export function feedStatusCommand(context: CliContext): Command {
+export function feedStatusCommand(context: CliContext) {
   return new Command('status')
     .description('show what a feed does, as Prometheus text')
     .option('--socket <path>', 'socket of the feed')
     .option('--stop', 'end the feed')
     .addHelpText('after', '\nExamples:\n  dsc feed status\n  dsc feed status --stop')
-    .action(async (options: StatusOptions) => {
+    .action(async (options) => {
       const feeds = await ask(options.socket, context.environment)
       if (options.stop && feeds.length > 1)
         throw new DscError('USAGE', `${feeds.length} feeds run: say which one to end`, {
           hint: `--socket ${feeds[0]!.socket}`,
         })
       if (options.stop) await askFeed(feeds[0]!.socket, MESSAGE.stop)
-      const answer: FeedStatusAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'feed status'> = {
         metrics: parseMetrics(feeds[0]!.text),
         feeds: feeds.map(({ socket, text }) => ({ socket, metrics: parseMetrics(text) })),
       }

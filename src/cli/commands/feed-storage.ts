@@ -8,21 +8,15 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import { type JoinedSamples, openJoined, type ReadingOptions } from '../../open/open-joined.js'
 import { readOwnCertificate } from '../../open/storage-tls.js'
-import type { FeedStorageAnswer } from '../answers/feed-answers.js'
+import { untilAborted } from '../../platform/poll.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import { argument } from '../arguments/parse-argument.js'
-import { type SampleOptions, withSampleOptions } from '../arguments/sample-options.js'
+import { withSampleOptions } from '../arguments/sample-options.js'
 import type { CliContext } from '../context.js'
-import { untilAborted } from './feed-source.js'
-
-interface StorageOptions extends SampleOptions {
-  readonly listen: HostPort
-  readonly tls?: true
-  readonly stripe?: { readonly index: number; readonly count: number }
-}
 
 /** `dsc feed storage`. */
-export function feedStorageCommand(context: CliContext): Command {
+export function feedStorageCommand(context: CliContext) {
   return withSampleOptions(new Command('storage'))
     .description('serve samples to feeds on other machines')
     .argument('<datasets...>', 'datasets or folders; several for --mix')
@@ -37,7 +31,7 @@ export function feedStorageCommand(context: CliContext): Command {
       'after',
       '\nBeyond loopback, set DSC_FEED_TOKEN to a token, here and for the feeds.\n\nExamples:\n  dsc feed storage flowers --stripe 0/2 --listen 10.0.0.7:7071\n  dsc feed storage web code books',
     )
-    .action(async (targets: readonly string[], options: StorageOptions) => {
+    .action(async (targets, options) => {
       const token = context.environment.DSC_FEED_TOKEN
       const { host, port } = options.listen
       if (!token && !/^(127\.|::1$|localhost$)/.test(host))
@@ -46,12 +40,7 @@ export function feedStorageCommand(context: CliContext): Command {
         })
       const tls = options.tls && (await readOwnCertificate(context))
       const index = (path: string, copy?: Copy) =>
-        indexFolder(context, path, {
-          only: options.only,
-          format: options.as,
-          columns: options.columns,
-          copy,
-        })
+        indexFolder(context, path, { only: options.only, format: options.as, columns: options.columns, copy })
       await withClosers(async (closers) => {
         const { folder, release } = await openServed(context, targets, { split: options.split, index })
         closers.add(release)
@@ -60,8 +49,7 @@ export function feedStorageCommand(context: CliContext): Command {
           StorageServer.open({ folder, host, port, token, tls, stripe: options.stripe }),
         )
         closers.add(() => server.close())
-        const answer: FeedStorageAnswer = {
-          dsc: 1,
+        const answer: AnswerOf<'feed storage'> = {
           host: server.host,
           port: server.port,
           samples: folder.table.count,

@@ -17,9 +17,8 @@ Examples:
   dsc feed status`
 
 /** `dsc feed` and its commands. */
-export function feedCommand(context: CliContext): Command {
+export function feedCommand(context: CliContext) {
   return new Command('feed')
-    .description('feed shuffled samples to PyTorch')
     .addCommand(feedServeCommand(context))
     .addCommand(feedPlanCommand(context))
     .addCommand(feedIndexCommand(context))

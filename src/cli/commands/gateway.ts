@@ -2,14 +2,12 @@ import { Command } from 'commander'
 import { deriveGatewayKey } from '../../agent/gateway/gateway-keys.js'
 import { readTokens } from '../../agent/server/authorize.js'
 import { DscError } from '../../failure/dsc-error.js'
-import type { GatewayKeyAnswer } from '../answers/cluster-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc gateway`: the keys with which S3 clients read through the agents of the cluster. */
-export function gatewayCommand(context: CliContext): Command {
+export function gatewayCommand(context: CliContext) {
   return new Command('gateway')
-    .description('make keys for S3 clients of the agents')
     .addCommand(keyCommand(context))
     .addHelpText(
       'after',
@@ -17,7 +15,7 @@ export function gatewayCommand(context: CliContext): Command {
     )
 }
 
-function keyCommand(context: CliContext): Command {
+function keyCommand(context: CliContext) {
   return new Command('key')
     .description('print a key as shell variables')
     .argument('<name>', 'user or job, up to 64 of A-Z a-z 0-9 . _ -', argument(parseName))
@@ -25,20 +23,17 @@ function keyCommand(context: CliContext): Command {
       'after',
       "\nEvery gateway with the same agents' token accepts the key. A new token voids it.\n\nExamples:\n  dsc gateway key alice\n  dsc gateway key job-4711 --json",
     )
-    .action(async (name: string) => {
+    .action(async (name) => {
       const { tokenFile } = (await context.config()).agent
       if (tokenFile === undefined)
         throw new DscError(
           'CONFIG_INVALID',
           "keys are made from the agents' token, and agent.tokenFile is not set",
-          {
-            hint: 'set agent.tokenFile in dsc.yaml',
-          },
+          { hint: 'set agent.tokenFile in dsc.yaml' },
         )
       const key = deriveGatewayKey((await readTokens(tokenFile)).own, name)
-      const answer: GatewayKeyAnswer = { dsc: 1, ...key }
-      context.report.result(
-        answer,
+      context.report.result<'gateway key'>(
+        { ...key },
         () =>
           `export AWS_ACCESS_KEY_ID=${key.accessKeyId}\nexport AWS_SECRET_ACCESS_KEY=${key.secretAccessKey}\nexport AWS_REGION=us-east-1`,
       )

@@ -4,18 +4,16 @@ import { listSlurmFeatures } from '../../cache/leases/slurm-queue.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { findOwnShares, type OwnShare } from '../../cache/status/find-own-shares.js'
 import { formatByteSize } from '../../model/byte-size.js'
+import { formatAffinity } from '../../policy/prefer-nodes.js'
 import { findBestNodes, type NodeHint, rankHints } from '../../policy/rank-hints.js'
 import { formatPercent } from '../../tui/view/text/format-cells.js'
-import type { HintAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
-import { formatAffinity } from './format-affinity.js'
 
 const MAX_NAMED = 5
 
 /** `dsc hint`: where a job would find its datasets. */
-export function hintCommand(context: CliContext): Command {
+export function hintCommand(context: CliContext) {
   return new Command('hint')
-    .description('list nodes that have a dataset')
     .argument('<datasets...>', 'datasets that the job uses')
     .option('--prefer', 'print an option for sbatch: --prefer=gpu-01|gpu-02')
     .addOption(
@@ -25,31 +23,28 @@ export function hintCommand(context: CliContext): Command {
       'after',
       '\n--prefer lists only nodes that have their name as a Slurm feature (slurm.conf: NodeName=gpu-01 Features=gpu-01).\nThe job runs elsewhere if they are busy.\n\nExamples:\n  dsc hint flowers\n  sbatch $(dsc hint flowers --prefer) job.sh\n  echo "nodeAffinity: $(dsc hint flowers --affinity)"',
     )
-    .action(
-      async (names: readonly string[], options: { readonly prefer?: true; readonly affinity?: true }) => {
-        const record = await context.openRecord()
-        const datasets = []
-        for (const name of names) datasets.push((await resolveDataset(context, name)).name)
-        const copies = []
-        for (const dataset of datasets) {
-          copies.push(...(await record.listCopies({ dataset }, record.nowMs())))
-        }
-        const hints = rankHints(datasets, copies)
-        const prefer = options.prefer ? await formatPrefer(context, hints) : undefined
-        const affinity = options.affinity && formatAffinity(findBestNodes(hints))
-        const nodes = await record.listNodes()
-        const all = nodes.flatMap(({ policy }) => policy.shares ?? [])
-        const shares = await findOwnShares(record, nodes, {
-          parties: findParties({ environment: context.environment, shares: all }),
-          preferred: hints.map(({ node }) => node),
-        })
-        const answer: HintAnswer = { dsc: 1, datasets, nodes: hints, prefer, affinity, shares }
-        context.report.result(
-          answer,
-          () => prefer ?? affinity ?? [formatHints(hints), ...formatOwnShares(shares)].join('\n'),
-        )
-      },
-    )
+    .action(async (names, options) => {
+      const record = await context.openRecord()
+      const datasets = []
+      for (const name of names) datasets.push((await resolveDataset(context, name)).name)
+      const copies = []
+      for (const dataset of datasets) {
+        copies.push(...(await record.listCopies({ dataset }, record.nowMs())))
+      }
+      const hints = rankHints(datasets, copies)
+      const prefer = options.prefer ? await formatPrefer(context, hints) : undefined
+      const affinity = options.affinity && formatAffinity(findBestNodes(hints))
+      const nodes = await record.listNodes()
+      const all = nodes.flatMap(({ policy }) => policy.shares ?? [])
+      const shares = await findOwnShares(record, nodes, {
+        parties: findParties({ environment: context.environment, shares: all }),
+        preferred: hints.map(({ node }) => node),
+      })
+      context.report.result<'hint'>(
+        { datasets, nodes: hints, prefer, affinity, shares },
+        () => prefer ?? affinity ?? [formatHints(hints), ...formatOwnShares(shares)].join('\n'),
+      )
+    })
 }
 
 function formatHints(hints: readonly NodeHint[]): string {

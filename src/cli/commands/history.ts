@@ -9,19 +9,11 @@ import { keepHeapSmall } from '../../platform/small-heap.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { formatLines, formatList, formatPagedTable } from '../output/list-pieces.js'
-import { findTerminalWidth } from '../output/text-table.js'
-
-interface HistoryOptions {
-  readonly limit: number
-  readonly node?: string
-  readonly since?: number
-  readonly ndjson?: true
-}
+import { findTerminalWidth, type TableColumn } from '../output/text-table.js'
 
 /** `dsc history [dataset]`: the events of copies, newest first. */
-export function historyCommand(context: CliContext): Command {
+export function historyCommand(context: CliContext) {
   return new Command('history')
-    .description('list what happened, newest first')
     .argument('[dataset]', 'only this dataset')
     .option('--node <node>', 'only this node')
     .option('--since <duration>', 'only the last time span, for example 24h', argument(parseDuration))
@@ -35,7 +27,7 @@ Examples:
   dsc history --since 24h --node gpu-07
   dsc history --json --limit 1000 | jq '.events[] | select(.kind == "evicted")'`,
     )
-    .action(async (named: string | undefined, options: HistoryOptions) => {
+    .action(async (named, options) => {
       const dataset = named && (await requireKnownDataset(context, named, 'dsc history'))
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc history')
       keepHeapSmall()
@@ -51,24 +43,19 @@ Examples:
       if (options.ndjson) return context.report.stream(formatLines(read(), describeEvent))
       if (context.report.isJson) return context.report.stream(formatList('events', read(), describeEvent))
       const empty = dataset === undefined ? 'No events.' : `No events of ${dataset}.`
-      const table = { read, columns: EVENT_COLUMNS, cells: eventCells, empty }
+      const table = { read, columns: EVENT_COLUMNS, empty }
       return context.report.stream(formatPagedTable(table, findTerminalWidth()))
     })
 }
 
-const EVENT_COLUMNS = [
-  { title: 'TIME' },
-  { title: 'WHAT' },
-  { title: 'DATASET', minWidth: 10 },
-  { title: 'NODE', minWidth: 7, dropOrder: 1 },
-  { title: 'TASK', minWidth: 8, dropOrder: 2 },
-  { title: 'WHY', minWidth: 16 },
+const EVENT_COLUMNS: readonly TableColumn<RecordEvent>[] = [
+  { title: 'TIME', cell: ({ atMs }) => formatLocalTime(atMs) },
+  { title: 'WHAT', cell: ({ kind }) => kind },
+  { title: 'DATASET', minWidth: 10, cell: ({ dataset }) => dataset },
+  { title: 'NODE', minWidth: 7, dropOrder: 1, cell: ({ node }) => node },
+  { title: 'TASK', minWidth: 8, dropOrder: 2, cell: ({ task }) => task ?? '-' },
+  { title: 'WHY', minWidth: 16, cell: ({ reason }) => reason.replace(/\s*\n\s*/g, '; ') },
 ]
-
-function eventCells(event: RecordEvent): readonly string[] {
-  const { atMs, kind, dataset, node, task, reason } = event
-  return [formatLocalTime(atMs), kind, dataset, node, task ?? '-', reason.replace(/\s*\n\s*/g, '; ')]
-}
 
 /** `2026-11-21 09:03:44` in the user's time zone. */
 function formatLocalTime(atMs: number): string {

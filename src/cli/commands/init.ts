@@ -11,29 +11,15 @@ import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { findHostName } from '../../platform/host-name.js'
 import { listMounts } from '../../platform/list-mounts.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
-import type { InitAnswer } from '../answers/cache-answers.js'
+import type { OptionsOf } from '../arguments/options-of.js'
 import { argument, parseCount, parsePercent } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { writeWhole } from '../output/write-whole.js'
 import { type Ask, canAsk, chooseSetting, withQuestions } from '../questions/ask.js'
 import { CACHE_QUESTIONS } from '../questions/cache-questions.js'
 
-interface InitOptions {
-  readonly cacheRoot?: string
-  readonly maxPercent?: number | undefined
-  readonly maxDatasets?: number | undefined
-  readonly minFree?: number
-  readonly lowWaterPercent?: number | undefined
-  readonly node?: string | undefined
-  readonly record?: string | undefined
-  readonly yes?: true
-  readonly dryRun?: true
-}
-
-/** `dsc init`: writes a self-explanatory dsc.yaml with values that suit this machine. */
-export function initCommand(context: CliContext): Command {
-  return new Command('init')
-    .description('write a commented dsc.yaml for this machine')
+const declare = () =>
+  new Command('init')
     .option('--cache-root <dir>', 'folder of the cache (default: on the local disk with most free space)')
     .option('--max-percent <percent>', 'part of that disk that copies may use', argument(parsePercent))
     .option(
@@ -51,34 +37,40 @@ export function initCommand(context: CliContext): Command {
       'after',
       '\nWrites the file that --config or $DSC_CONFIG names, otherwise ./dsc.yaml.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n\nFor a node that several people share: sudo dsc setup',
     )
-    .action(async (options: InitOptions) => {
-      const { configPath, environment } = context
-      const path = resolve(configPath ?? (environment.DSC_CONFIG || 'dsc.yaml'))
-      const choose = async (ask?: Ask): Promise<NewSettings> => {
-        if (!options.dryRun) await confirmReplacing(path, options, ask)
-        return chooseSettings(context, options, ask)
-      }
-      const isAsking = canAsk() && !options.yes && !options.dryRun && !context.report.isJson
-      const settings = await (isAsking ? withQuestions(context.signal, choose) : choose())
-      const text = formatConfigFile(settings)
-      // `dsc` must accept the file that it writes.
-      const { parseSettings } = await import('../../config/parse-settings.js')
-      parseSettings(text, path)
-      if (!options.dryRun) await requireUsable(settings, path)
-      if (!options.dryRun) await writeWhole(path, text, 'dsc init --config <file> writes to another place')
-      const { hostName: _, ...written } = settings
-      const isDryRun = options.dryRun === true
-      const answer: InitAnswer = { dsc: 1, path, isDryRun, settings: written, text }
-      context.report.result(answer, () => (options.dryRun ? text.trimEnd() : path))
-      if (options.dryRun) return
-      const left = placeOwnRecord(environment)
-      if (settings.record === undefined && existsSync(left)) {
-        context.report.note(
-          `What dsc did for you without a dsc.yaml is in another record; to go on with it:\n  dsc record migrate ${left} ${join(settings.cacheRoot, 'record.db')}`,
-        )
-      }
-      context.report.note('Now run `dsc doctor`, then add a dataset under datasets:')
-    })
+
+type InitOptions = OptionsOf<typeof declare>
+
+/** `dsc init`: writes a self-explanatory dsc.yaml with values that suit this machine. */
+export function initCommand(context: CliContext) {
+  return declare().action(async (options) => {
+    const { configPath, environment } = context
+    const path = resolve(configPath ?? (environment.DSC_CONFIG || 'dsc.yaml'))
+    const choose = async (ask?: Ask): Promise<NewSettings> => {
+      if (!options.dryRun) await confirmReplacing(path, options, ask)
+      return chooseSettings(context, options, ask)
+    }
+    const isAsking = canAsk() && !options.yes && !options.dryRun && !context.report.isJson
+    const settings = await (isAsking ? withQuestions(context.signal, choose) : choose())
+    const text = formatConfigFile(settings)
+    // `dsc` must accept the file that it writes.
+    const { parseSettings } = await import('../../config/parse-settings.js')
+    parseSettings(text, path)
+    if (!options.dryRun) await requireUsable(settings, path)
+    if (!options.dryRun) await writeWhole(path, text, 'dsc init --config <file> writes to another place')
+    const { hostName: _, ...written } = settings
+    const isDryRun = options.dryRun === true
+    context.report.result<'init'>({ path, isDryRun, settings: written, text }, () =>
+      options.dryRun ? text.trimEnd() : path,
+    )
+    if (options.dryRun) return
+    const left = placeOwnRecord(environment)
+    if (settings.record === undefined && existsSync(left)) {
+      context.report.note(
+        `What dsc did for you without a dsc.yaml is in another record; to go on with it:\n  dsc record migrate ${left} ${join(settings.cacheRoot, 'record.db')}`,
+      )
+    }
+    context.report.note('Now run `dsc doctor`, then add a dataset under datasets:')
+  })
 }
 
 /** Throws CACHE_ROOT_INVALID for a cache or a record that the next command would refuse. */

@@ -20,30 +20,9 @@ import type { CliContext } from '../context.js'
 import { formatLines, formatList, formatPagedTable } from '../output/list-pieces.js'
 import { findTerminalWidth, type TableColumn } from '../output/text-table.js'
 
-/** The columns of `dsc leases`: who holds which copy, until when. */
-const LEASE_COLUMNS: readonly TableColumn[] = [
-  { title: 'TASK', minWidth: 12 },
-  { title: 'DATASET', minWidth: 10 },
-  { title: 'NODE', minWidth: 7, dropOrder: 2 },
-  { title: 'FOR' },
-  { title: 'SINCE', align: 'right' },
-  { title: 'ENDS IN', align: 'right' },
-  { title: 'HOLDER', minWidth: 12, dropOrder: 3 },
-  { title: 'STALE BECAUSE', minWidth: 14, dropOrder: 1, isLeftOutWhereEmpty: true },
-]
-
-interface LeasesOptions {
-  readonly stale?: true
-  readonly dataset?: string
-  readonly task?: string
-  readonly node?: string
-  readonly ndjson?: true
-}
-
 /** `dsc leases`: who holds which copy, since when, until when. */
-export function leasesCommand(context: CliContext): Command {
+export function leasesCommand(context: CliContext) {
   return new Command('leases')
-    .description('list who uses which copy')
     .option('--stale', 'only leases that expired or whose process is dead')
     .option('--dataset <dataset>', 'only leases of this dataset')
     .option('--task <task>', 'only leases of this task')
@@ -57,7 +36,7 @@ Examples:
   dsc leases --task 4711
   dsc leases --stale --json | jq '.leases | length'`,
     )
-    .action(async (options: LeasesOptions) => {
+    .action(async (options) => {
       const dataset =
         options.dataset && (await requireKnownDataset(context, options.dataset, 'dsc leases --dataset'))
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc leases')
@@ -70,8 +49,7 @@ Examples:
       if (context.report.isJson) return context.report.stream(formatList('leases', read(), describeHeldLease))
       const table = {
         read,
-        columns: LEASE_COLUMNS,
-        cells: (lease: ShownLease) => leaseCells(lease, nowMs),
+        columns: leaseColumns(nowMs),
         empty: options.stale ? 'No stale leases.' : 'No leases.',
       }
       return context.report.stream(formatPagedTable(table, findTerminalWidth()))
@@ -81,7 +59,7 @@ Examples:
 /** The requested leases, each with the reason why it no longer counts, if any. */
 async function* readShownLeases(
   pages: AsyncIterable<readonly PlacedLease[]>,
-  { task, stale }: LeasesOptions,
+  { task, stale }: { readonly task?: string; readonly stale?: true },
   nowMs: number,
 ): AsyncGenerator<readonly ShownLease[]> {
   const directory = new UserDirectory()
@@ -111,19 +89,30 @@ interface ShownLease extends PlacedLease {
   readonly staleReason: string | null
 }
 
-/** A lease's row under `LEASE_COLUMNS`. */
-function leaseCells(lease: ShownLease, nowMs: number): readonly string[] {
+/** The columns of `dsc leases`: who holds which copy, until when. */
+function leaseColumns(nowMs: number): readonly TableColumn<ShownLease>[] {
+  return [
+    { title: 'TASK', minWidth: 12, cell: ({ task }) => task },
+    { title: 'DATASET', minWidth: 10, cell: ({ dataset }) => dataset },
+    { title: 'NODE', minWidth: 7, dropOrder: 2, cell: ({ node }) => node },
+    { title: 'FOR', cell: ({ purpose }) => purpose },
+    { title: 'SINCE', align: 'right', cell: ({ createdAtMs }) => formatSpan(nowMs - createdAtMs) },
+    { title: 'ENDS IN', align: 'right', cell: (lease) => formatEnd(lease, nowMs) },
+    { title: 'HOLDER', minWidth: 12, dropOrder: 3, cell: describeHolder },
+    {
+      ...{ title: 'STALE BECAUSE', minWidth: 14, dropOrder: 1, isLeftOutWhereEmpty: true },
+      cell: ({ staleReason }) => staleReason ?? '-',
+    },
+  ]
+}
+
+function formatEnd(lease: ShownLease, nowMs: number): string {
+  if (lease.expiresAtMs === null) return '-'
+  return isLeaseLive(lease, nowMs) ? formatSpan(lease.expiresAtMs - nowMs) : 'expired'
+}
+
+function describeHolder(lease: ShownLease): string {
   const { userId: _, ...holder } = lease.holder // `user` names it
   const what = holder.kind === 'ttl' ? 'ttl' : formatHolder({ ...lease, holder })
-  const endsIn = (atMs: number) => (isLeaseLive(lease, nowMs) ? formatSpan(atMs - nowMs) : 'expired')
-  return [
-    lease.task,
-    lease.dataset,
-    lease.node,
-    lease.purpose,
-    formatSpan(nowMs - lease.createdAtMs),
-    lease.expiresAtMs === null ? '-' : endsIn(lease.expiresAtMs),
-    lease.user === undefined ? what : `${what} by ${lease.user}`,
-    lease.staleReason ?? '-',
-  ]
+  return lease.user === undefined ? what : `${what} by ${lease.user}`
 }

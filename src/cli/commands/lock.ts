@@ -4,21 +4,20 @@ import { missingCopy } from '../../cache/names/missing-copy.js'
 import type { Copy, CopyLock } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { findUserName } from '../../platform/this-user.js'
-import type { LocksAnswer } from '../answers/cache-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { argument, parseWords } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc lock`: neither the limits nor an operator's evict delete the dataset's copies on this node. */
-export function lockCommand(context: CliContext): Command {
+export function lockCommand(context: CliContext) {
   return new Command('lock')
-    .description('never evict a dataset on this node')
     .argument('<dataset>')
     .option('--reason <text>', 'shown to everybody whom the lock stops', argument(parseWords))
     .addHelpText(
       'after',
       "\nExamples:\n  dsc lock flowers\n  dsc lock flowers --reason 'paper deadline, ask Ada'",
     )
-    .action(async (named: string, options: { reason?: string }) => {
+    .action(async (named, options) => {
       const dataset = await requireKnownDataset(context, named, 'dsc lock')
       const earlier = await listLocked(context, dataset)
       const by = findUserName(context.environment)
@@ -41,12 +40,11 @@ export function lockCommand(context: CliContext): Command {
 }
 
 /** `dsc unlock`: lets dsc evict the dataset's idle copies again. */
-export function unlockCommand(context: CliContext): Command {
+export function unlockCommand(context: CliContext) {
   return new Command('unlock')
-    .description('remove the lock of a dataset on this node')
     .argument('<dataset>')
     .addHelpText('after', '\nExamples:\n  dsc unlock flowers\n  dsc unlock flowers --json')
-    .action(async (named: string) => {
+    .action(async (named) => {
       const dataset = await requireKnownDataset(context, named, 'dsc unlock')
       const locked = await listLocked(context, dataset)
       const copies = await setLock(context, dataset, null)
@@ -84,9 +82,8 @@ async function setLock(
   throw await missingCopy(record, { dataset, node }, { command: verb, otherwise })
 }
 
-function describeLocks(copies: readonly Copy[]): LocksAnswer {
+function describeLocks(copies: readonly Copy[]): AnswerOf<'lock'> {
   return {
-    dsc: 1,
     copies: copies.map(({ dataset, version, node, lock }) => ({
       dataset,
       version,

@@ -1,30 +1,21 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { type Budget, formatBytes, parseBudget } from '../../memory/budget.js'
-import { type BudgetPoint, traceBudgets } from '../../memory/explain/budget-curve.js'
+import { formatBytes, parseBudget } from '../../memory/budget.js'
+import { traceBudgets } from '../../memory/explain/budget-curve.js'
 import { drawCurve } from '../../memory/explain/draw-curve.js'
-import { drawPlan, type Explanation, explainPlan } from '../../memory/explain/explain-plan.js'
-import { type PlanSums, sumPlan } from '../../memory/explain/sum-plan.js'
+import { drawPlan, explainPlan } from '../../memory/explain/explain-plan.js'
+import { sumPlan } from '../../memory/explain/sum-plan.js'
+import type { BudgetPoint, Explanation, PlanSums } from '../../memory/memory-answer.js'
 import { writeNamedFile } from '../../memory/named-file.js'
 import type { MemoryPlan } from '../../memory/plan/plan-format.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
-import type { MemoryExplainAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile } from '../output/require-own-file.js'
 import { explainRecipes } from './memory-recipes.js'
 
-interface ExplainOptions {
-  readonly profile: string
-  readonly all: boolean
-  readonly recipes: boolean
-  readonly budget?: Budget
-  readonly svg?: string
-  readonly curve?: string
-}
-
 /** `dsc memory explain`: a plan's totals by module, and for every tensor why it moves or stays. */
-export function memoryExplainCommand(context: CliContext): Command {
+export function memoryExplainCommand(context: CliContext) {
   const { report } = context
   return new Command('explain')
     .description('show for every tensor why it moves or stays')
@@ -43,7 +34,7 @@ export function memoryExplainCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc memory explain gpt.plan.json --profile gpt.profile.json\n  dsc memory explain --recipes --profile gpt.profile.json --budget 24GiB\n  dsc memory explain gpt.plan.json --profile gpt.profile.json --curve budgets.svg',
     )
-    .action(async (path: string | undefined, options: ExplainOptions) => {
+    .action(async (path, options) => {
       if (options.recipes) return explainRecipes(context, options)
       if (!path) {
         throw new DscError('USAGE', 'nothing to explain: no plan and no --recipes', {
@@ -53,19 +44,17 @@ export function memoryExplainCommand(context: CliContext): Command {
       await requireOwnFile(options.curve, '<svg')
       const { profile, hash } = await readProfile(options.profile)
       const plan = await readPlan(path, hash)
-      const rows = explainPlan(profile, plan)
+      const tensors = explainPlan(profile, plan)
       const sums = sumPlan(profile, plan)
       const budgets = options.curve ? traceBudgets(profile, plan) : []
       if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
       if (options.curve) await writeNamedFile(options.curve, 'picture', drawCurve(budgets, plan.budgetBytes))
-      const tensors = rows.map(({ bytes, ...row }) => ({ ...row, sizeBytes: bytes }))
-      const answer: MemoryExplainAnswer = { dsc: 1, ...sums, predicted: plan.predicted, budgets, tensors }
-      report.result(answer, () =>
+      report.result<'memory explain'>({ ...sums, predicted: plan.predicted, budgets, tensors }, () =>
         [
           ...formatTotals(sums, plan),
           ...formatBudgets(budgets, plan),
           '',
-          ...formatTensors(rows, { smallestBytes: options.all ? 0 : plan.options.smallestBytes }),
+          ...formatTensors(tensors, { smallestBytes: options.all ? 0 : plan.options.smallestBytes }),
         ].join('\n'),
       )
     })
@@ -101,24 +90,18 @@ function formatTotals(
 }
 
 function formatBudgets(budgets: readonly BudgetPoint[], { budgetBytes }: MemoryPlan): string[] {
-  const at = budgets.findIndex((point) => point.budgetBytes === budgetBytes)
-  if (at < 0) return []
-  const say = (point: BudgetPoint | undefined) =>
-    point
-      ? [
-          `  with ${formatBytes(point.budgetBytes)}: ${point.stepMs === undefined ? 'no plan fits' : `a step of ${point.stepMs} ms`}`,
-        ]
-      : []
-  return ['', ...budgets.flatMap((point) => say(point))]
+  if (!budgets.some((point) => point.budgetBytes === budgetBytes)) return []
+  const say = ({ stepMs }: BudgetPoint) => (stepMs === undefined ? 'no plan fits' : `a step of ${stepMs} ms`)
+  return ['', ...budgets.map((point) => `  with ${formatBytes(point.budgetBytes)}: ${say(point)}`)]
 }
 
 function formatTensors(rows: readonly Explanation[], { smallestBytes }: { smallestBytes: number }): string[] {
-  const shown = rows.filter(({ bytes }) => bytes >= smallestBytes)
+  const shown = rows.filter(({ sizeBytes }) => sizeBytes >= smallestBytes)
   const hidden = rows.length - shown.length
   return [
     ...shown.map(
-      ({ decision, bytes, kind, name, producer, storage, why }) =>
-        `${decision.padEnd(6)} ${formatBytes(bytes).padStart(11)}  ${kind.padEnd(12)} #${storage} of ${name ?? producer}: ${why}`,
+      ({ decision, sizeBytes, kind, name, producer, storage, why }) =>
+        `${decision.padEnd(6)} ${formatBytes(sizeBytes).padStart(11)}  ${kind.padEnd(12)} #${storage} of ${name ?? producer}: ${why}`,
     ),
     ...(hidden > 0 ? [`${hidden} small tensors stay; --all shows them`] : []),
   ]

@@ -183,7 +183,16 @@ test('what a user gets wrong is named: which file or option, what was expected, 
       status: 2,
       says: /moves.0: expected .* up to \d+, .*inAt 9999/,
     },
-    { words: ['simulate', 'good.json', ...of, '--slow-copies', '-1'], status: 2, says: /--slow-copies -1/ },
+    {
+      words: ['simulate', 'good.json', ...of, '--slow-copies', '-1'],
+      status: 2,
+      says: /--slow-copies .*expected a number above 0, found "-1"/,
+    },
+    {
+      words: ['simulate', 'good.json', ...of, '--fail-every', '1.5'],
+      status: 2,
+      says: /--fail-every .*expected a whole number of 1 or more, found "1.5"/,
+    },
     { words: ['simulate', 'good.json', ...of, '--capacity', '10%'], status: 10, says: /breaks \d+ promises/ },
     {
       words: ['simulate', 'good.json', ...of, '--capacity', 'much'],

@@ -1,10 +1,9 @@
 import { Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
+import { formatBytes, resolveBudget } from '../../memory/budget.js'
 import { drawPlan } from '../../memory/explain/explain-plan.js'
 import { writeNamedFile } from '../../memory/named-file.js'
-import { type ExtraKind, MIN_MOVE_BYTES } from '../../memory/plan/candidates.js'
-import type { MemoryPlan } from '../../memory/plan/plan-format.js'
+import type { ExtraKind, MemoryPlan } from '../../memory/plan/plan-format.js'
 import { planMemory } from '../../memory/plan/plan-memory.js'
 import { formatPlanFile, writePlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
@@ -13,11 +12,12 @@ import type { MemoryProfile } from '../../memory/step/profile.js'
 import { planWays } from '../../memory/ways/choose-ways.js'
 import { formatCount } from '../../model/format-count.js'
 import { writeAll } from '../../platform/standard-streams.js'
-import type { MemoryPlanAnswer } from '../answers/memory-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
+import type { OptionsOf } from '../arguments/options-of.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile } from '../output/require-own-file.js'
 import { explainInfeasible } from './explain-infeasible.js'
-import { parseSmallest } from './memory-arguments.js'
+import { budgetOption, smallestOption } from './memory-arguments.js'
 
 const MOVE_WORDS: Readonly<Record<string, ExtraKind>> = {
   params: 'param',
@@ -25,30 +25,20 @@ const MOVE_WORDS: Readonly<Record<string, ExtraKind>> = {
   optimizer: 'opt_state',
 }
 
-/** `dsc memory plan`: decides what moves and when, and writes the plan. */
-export function memoryPlanCommand(context: CliContext): Command {
-  return new Command('plan')
+const declare = () =>
+  new Command('plan')
     .description('plan a step under a budget; exit 6 if no plan fits')
     .argument('<profile>', 'a profile by `dsc memory profile`')
-    .requiredOption(
-      '--budget <size>',
-      'bytes (24GiB) or a share of the peak without a plan (50%)',
-      (text: string) => parseBudget(text),
-    )
+    .addOption(budgetOption())
     .option('--out <file>', 'file for the plan; - is stdout', 'memory.plan.json')
     .option('--move <kinds>', 'also move params, grads, optimizer to the host', parseMove)
-    .addOption(
-      new Option('--smallest <size>', 'smallest tensor to move')
-        .argParser(parseSmallest)
-        .default(MIN_MOVE_BYTES, '1MiB'),
-    )
+    .addOption(smallestOption())
     .option('--recompute', 'also recompute blocks; offload() then needs model=', false)
     .option('--reuse', 'write gradients into activations no longer needed', false)
-    .option(
-      '--reload <space>',
-      'bring tensors back to one arena, or to slots of their own',
-      parseReload,
-      false,
+    .addOption(
+      new Option('--reload <space>', 'bring tensors back to one arena, or to slots of their own')
+        .choices(['arena', 'slots'])
+        .default('arena'),
     )
     .option('--feedback <run>', 'report of a run: late copies start earlier')
     .option('--svg <file>', 'draw memory over the step')
@@ -56,7 +46,12 @@ export function memoryPlanCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc memory plan gpt.profile.json --budget 24GiB --out gpt.plan.json --svg step.svg\n  dsc memory plan gpt.profile.json --budget 40% --move params,grads --out gpt.plan.json',
     )
-    .action((path: string, options: PlanOptions) => planProfile(context, path, options))
+
+type PlanOptions = OptionsOf<typeof declare>
+
+/** `dsc memory plan`: decides what moves and when, and writes the plan. */
+export function memoryPlanCommand(context: CliContext) {
+  return declare().action((path, options) => planProfile(context, path, options))
 }
 
 async function planProfile(context: CliContext, path: string, options: PlanOptions): Promise<void> {
@@ -70,13 +65,10 @@ async function planProfile(context: CliContext, path: string, options: PlanOptio
     extras: options.move,
     smallestBytes: options.smallest,
     canReuse: options.reuse,
-    isSlotted: options.reload,
+    isSlotted: options.reload === 'slots',
     latenessUs: feedback && new Map(feedback.lateness.map(({ storage, lateUs }) => [storage, lateUs])),
   }
-  const budgetBytes = resolveBudget(options.budget, () => {
-    const roomy = planMemory(profile, { ...request, budgetBytes: Number.MAX_SAFE_INTEGER })
-    return roomy.kind === 'planned' ? roomy.plan.predicted.unplannedPeakBytes : 0
-  })
+  const budgetBytes = resolveBudget(options.budget, profile)
   const plan = options.recompute ? planWays : planMemory
   const outcome = plan(profile, { ...request, budgetBytes })
   if (outcome.kind === 'infeasible') {
@@ -101,16 +93,13 @@ async function handOver(
   }
   await writePlan(options.out, plan)
   if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
-  const { predicted, moves } = plan
-  const { budgetBytes, recompute, arenas } = plan
-  const again = recompute.map(({ name }) => name)
-  const { host, reload } = arenas
-  const answer: MemoryPlanAnswer = {
-    dsc: 1,
+  const { budgetBytes, moves, recompute, predicted } = plan
+  const { host, reload } = plan.arenas
+  const answer: AnswerOf<'memory plan'> = {
     plan: options.out,
     budgetBytes,
     moves: moves.length,
-    recompute: again,
+    recompute: recompute.map(({ name }) => name),
     predicted,
     arenas: {
       host: { sizeBytes: host.bytes, liveBytes: host.liveBytes },
@@ -125,22 +114,8 @@ function refuseTogether({ recompute, reuse, move }: PlanOptions): void {
   throw new DscError(
     'USAGE',
     `--recompute and ${reuse ? '--reuse' : '--move'} cannot be planned together yet`,
-    {
-      hint: 'choose one of them',
-    },
+    { hint: 'choose one of them' },
   )
-}
-
-interface PlanOptions {
-  readonly budget: Budget
-  readonly out: string
-  readonly move?: readonly ExtraKind[]
-  readonly smallest: number
-  readonly recompute: boolean
-  readonly reuse: boolean
-  readonly reload: boolean
-  readonly feedback?: string
-  readonly svg?: string
 }
 
 function parseMove(text: string): ExtraKind[] {
@@ -150,13 +125,6 @@ function parseMove(text: string): ExtraKind[] {
     throw new DscError('USAGE', `--move ${word} is not one of ${Object.keys(MOVE_WORDS).join(', ')}`, {
       hint: '--move params,grads',
     })
-  })
-}
-
-function parseReload(text: string): boolean {
-  if (text === 'arena' || text === 'slots') return text === 'slots'
-  throw new DscError('USAGE', `--reload ${text} is neither arena nor slots`, {
-    hint: '--reload slots',
   })
 }
 

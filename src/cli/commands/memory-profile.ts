@@ -9,13 +9,13 @@ import { PROFILE_FILE, readJsonFile } from '../../memory/named-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { runProfiled } from '../../memory/run-profiled.js'
 import { formatCount } from '../../model/format-count.js'
-import type { MemoryProfileAnswer } from '../answers/memory-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile } from '../output/require-own-file.js'
 import { findExecutable } from '../spawn-command.js'
 
 /** `dsc memory profile`: runs a training script and records its first iterations. */
-export function memoryProfileCommand({ report, signal, environment, commandWords }: CliContext): Command {
+export function memoryProfileCommand({ report, signal, environment, commandWords }: CliContext) {
   return new Command('profile')
     .description('record the first steps of a PyTorch script')
     .usage('[options] -- <command> [arguments...]')
@@ -25,7 +25,7 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
       'after',
       '\nExample:\n  dsc memory profile --out gpt.profile.json -- python train.py --batch 16',
     )
-    .action(async (options: { out: string; keepRunning: boolean }) => {
+    .action(async (options) => {
       if (commandWords.length === 0) {
         throw new DscError('USAGE', 'no command: expected one after --', {
           hint: 'dsc memory profile -- python train.py',
@@ -58,8 +58,7 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
       const { profile } = await readProfile(part)
       await rename(part, resolve(options.out))
       const { layers, tensors, peak, device } = profile
-      const answer: MemoryProfileAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'memory profile'> = {
         profile: resolve(options.out),
         layers: layers.length,
         tensors: tensors.length,

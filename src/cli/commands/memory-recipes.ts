@@ -6,8 +6,7 @@ import {
   type RecipeName,
   type RecipeStep,
 } from '../../memory/recipes/compare-recipes.js'
-import { findPeakBytes } from '../../memory/step/profiled-step.js'
-import type { MemoryRecipesAnswer } from '../answers/memory-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import type { CliContext } from '../context.js'
 
 /** How to turn each recipe on. */
@@ -33,20 +32,10 @@ export async function explainRecipes(
   options: { readonly profile: string; readonly budget?: Budget },
 ): Promise<void> {
   const { profile } = await readProfile(options.profile)
-  const budgetBytes = options.budget
-    ? resolveBudget(options.budget, () => findPeakBytes(profile))
-    : profile.device.bytes
+  const budgetBytes = options.budget ? resolveBudget(options.budget, profile) : profile.device.bytes
   const comparison = compareRecipes(profile, { budgetBytes })
-  const recipes = comparison.steps.map(({ why, freedBytes: _freed, ...step }) => ({
-    ...step,
-    ...(why ? { why } : {}),
-  }))
-  const answer: MemoryRecipesAnswer = {
-    dsc: 1,
-    budgetBytes,
-    recipes,
-    ...(comparison.best ? { best: comparison.best } : {}),
-  }
+  const recipes = comparison.steps.map(({ freedBytes: _, ...step }) => step)
+  const answer: AnswerOf<'memory explain --recipes'> = { budgetBytes, recipes, best: comparison.best }
   report.result(answer, () => formatRecipes(options.profile, comparison))
 }
 

@@ -1,45 +1,31 @@
-import { Command, Option } from 'commander'
-import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
-import { MIN_MOVE_BYTES } from '../../memory/plan/candidates.js'
-import { planMemory } from '../../memory/plan/plan-memory.js'
+import { Command } from 'commander'
+import { formatBytes, resolveBudget } from '../../memory/budget.js'
+import type { Way } from '../../memory/memory-answer.js'
 import { readProfile } from '../../memory/profile-file.js'
-import { chooseWays, planWays, type Way, type Ways } from '../../memory/ways/choose-ways.js'
+import { chooseWays, planWays, type Ways } from '../../memory/ways/choose-ways.js'
 import { formatCount } from '../../model/format-count.js'
-import type { MemoryWaysAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 import { explainInfeasible } from './explain-infeasible.js'
-import { parseSmallest } from './memory-arguments.js'
+import { budgetOption, smallestOption } from './memory-arguments.js'
 
 /** `dsc memory ways`: compares keeping, recomputing and moving under one budget, block by block. */
-export function memoryWaysCommand({ report }: CliContext): Command {
+export function memoryWaysCommand({ report }: CliContext) {
   return new Command('ways')
     .description('compare keeping, recomputing and moving under a budget')
     .argument('<profile>', 'a profile by `dsc memory profile`')
-    .requiredOption(
-      '--budget <size>',
-      'bytes (24GiB) or a share of the peak without a plan (50%)',
-      (text: string) => parseBudget(text),
-    )
-    .addOption(
-      new Option('--smallest <size>', 'smallest tensor to move')
-        .argParser(parseSmallest)
-        .default(MIN_MOVE_BYTES, '1MiB'),
-    )
+    .addOption(budgetOption())
+    .addOption(smallestOption())
     .addHelpText(
       'after',
       '\nExamples:\n  dsc memory ways gpt.profile.json --budget 24GiB\n  dsc memory ways gpt.profile.json --budget 50% --json',
     )
-    .action(async (path: string, options: { readonly budget: Budget; readonly smallest: number }) => {
-      const { profile, hash } = await readProfile(path)
-      const budgetBytes = resolveBudget(options.budget, () => {
-        const roomy = planMemory(profile, { budgetBytes: Number.MAX_SAFE_INTEGER, profileHash: hash })
-        return roomy.kind === 'planned' ? roomy.plan.predicted.unplannedPeakBytes : 0
-      })
+    .action(async (path, options) => {
+      const { profile } = await readProfile(path)
+      const budgetBytes = resolveBudget(options.budget, profile)
       const request = { budgetBytes, smallestBytes: options.smallest }
       const ways = chooseWays(profile, request)
       const blocks = ways.blocks.map(({ name }) => name)
-      const answer: MemoryWaysAnswer = { dsc: 1, ...ways, blocks }
-      report.result(answer, () => formatWays(path, ways))
+      report.result<'memory ways'>({ ...ways, blocks }, () => formatWays(path, ways))
       if (ways.best) return
       const outcome = planWays(profile, request)
       if (outcome.kind === 'infeasible')

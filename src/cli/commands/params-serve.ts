@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { atEnd } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { CentralNode } from '../../memory/params/central-node.js'
 import { readCheckpoint } from '../../memory/params/checkpoint.js'
@@ -8,22 +9,20 @@ import {
   type LostPolicy,
   parseLostPolicy,
   parseUpdateMode,
-  type UpdateMode,
 } from '../../memory/params/plan/update-mode.js'
 import { serveParameters } from '../../memory/params/serve-parameters.js'
 import { requireTimer } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
-import type { ParamsServeAnswer } from '../answers/memory-answers.js'
+import { untilAborted } from '../../platform/poll.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
-import { argument, parseCount } from '../arguments/parse-argument.js'
-import { parseRate } from '../arguments/parse-rate.js'
+import type { OptionsOf } from '../arguments/options-of.js'
+import { argument, parseCount, parseRate } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { readToken } from './exchange-serve.js'
 
-/** `dsc params serve`: runs the central node until it is stopped. */
-export function paramsServeCommand(context: CliContext): Command {
-  return new Command('serve')
+const declare = () =>
+  new Command('serve')
     .description('run the central node; it continues from its checkpoint')
     .requiredOption('--mode <mode>', 'sync, ssp:<steps> or async', parseUpdateMode)
     .requiredOption('--workers <n>', 'ranks of the job', argument(parseCount))
@@ -35,16 +34,14 @@ export function paramsServeCommand(context: CliContext): Command {
     .option('--token-file <file>', 'file with the token; required beyond loopback')
     .option('--job <name>', 'name of the job (default: user-<your number>)')
     .addOption(new Option('--optimizer <name>', 'optimizer').choices(['sgd', 'adamw']).default('sgd'))
-    .option('--lr <rate>', 'learning rate (default: 0.01, adamw: 0.001)', parseRate)
-    .option('--momentum <share>', 'momentum of sgd (default: 0)', parseRate)
+    .option('--lr <rate>', 'learning rate (default: 0.01, adamw: 0.001)', argument(parseRate))
+    .option('--momentum <share>', 'momentum of sgd (default: 0)', argument(parseRate))
     .option('--nesterov', 'Nesterov momentum of sgd')
-    .option('--betas <shares>', 'decay of the means of adamw (default: 0.9,0.999)', parseBetas)
-    .option('--eps <number>', 'epsilon of adamw (default: 1e-8)', parseRate)
-    .option('--weight-decay <rate>', 'weight decay (default: 0, adamw: 0.01)', parseRate)
-    .option('--clip-norm <norm>', 'largest norm of the gradient', parseRate)
-    .addOption(
-      new Option('--reduce <how>', 'mean or sum over ranks').argParser(parseReduce).default(true, 'mean'),
-    )
+    .option('--betas <shares>', 'decay of the means of adamw (default: 0.9,0.999)', argument(parseBetas))
+    .option('--eps <number>', 'epsilon of adamw (default: 1e-8)', argument(parseRate))
+    .option('--weight-decay <rate>', 'weight decay (default: 0, adamw: 0.01)', argument(parseRate))
+    .option('--clip-norm <norm>', 'largest norm of the gradient', argument(parseRate))
+    .addOption(new Option('--reduce <how>', 'over ranks').choices(['mean', 'sum']).default('mean'))
     .addOption(
       new Option('--on-lost <policy>', 'if a rank is lost: abort, or quorum:<ranks>')
         .argParser(parseLostPolicy)
@@ -62,17 +59,19 @@ export function paramsServeCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode sync --workers 2 --optimizer adamw --lr 3e-4 --clip-norm 1\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file job.token',
     )
-    .action((options: ServeOptions) => serve(context, options))
+
+type ServeOptions = OptionsOf<typeof declare>
+
+/** `dsc params serve`: runs the central node until it is stopped. */
+export function paramsServeCommand(context: CliContext) {
+  return declare().action((options) => serve(context, options))
 }
 
 async function serve({ report, signal }: CliContext, options: ServeOptions): Promise<void> {
   const { host, port } = options.listen
   const token = await readToken(options.tokenFile)
   const folder = options.checkpoint
-  const unusable = {
-    message: `cannot use the folder ${folder}`,
-    hint: 'give --checkpoint another folder',
-  }
+  const unusable = { message: `cannot use the folder ${folder}`, hint: 'give --checkpoint another folder' }
   const checkpoint =
     folder === undefined ? undefined : await asUsageError(unusable, () => readCheckpoint(folder))
   const node = new CentralNode(
@@ -80,7 +79,7 @@ async function serve({ report, signal }: CliContext, options: ServeOptions): Pro
       mode: options.mode,
       workers: options.workers,
       optimizer: describeOptimizer(options),
-      isMean: options.reduce,
+      isMean: options.reduce === 'mean',
       lost: options.onLost,
       lostAfterMs: 1000 * options.lostAfter,
       checkpointFolder: options.checkpoint,
@@ -94,43 +93,15 @@ async function serve({ report, signal }: CliContext, options: ServeOptions): Pro
   )
   const { epoch, version } = node
   const mode = formatUpdateMode(options.mode)
-  const answer: ParamsServeAnswer = { dsc: 1, url: server.url, mode, epoch, version }
-  report.result(answer, () =>
+  report.result<'params serve'>({ url: server.url, mode, epoch, version }, () =>
     [
-      `serving parameters on ${server.url}: ${formatUpdateMode(options.mode)}, ${formatCount(options.workers, 'worker')}`,
+      `serving parameters on ${server.url}: ${mode}, ${formatCount(options.workers, 'worker')}`,
       checkpoint ? `  from the checkpoint of version ${version}; epoch ${epoch}` : '  no checkpoint yet',
     ].join('\n'),
   )
-  await new Promise<void>((settle) => {
-    if (signal.aborted) settle()
-    else signal.addEventListener('abort', () => settle(), { once: true })
-  })
-  try {
-    await asUsageError(unusable, () => node.save())
-  } finally {
-    await server.close()
-  }
-}
-
-interface ServeOptions {
-  readonly mode: UpdateMode
-  readonly workers: number
-  readonly listen: HostPort
-  readonly tokenFile?: string
-  readonly job?: string | undefined
-  readonly optimizer: 'sgd' | 'adamw'
-  readonly lr?: number
-  readonly momentum?: number
-  readonly nesterov?: true
-  readonly betas?: readonly [number, number]
-  readonly eps?: number
-  readonly weightDecay?: number
-  readonly clipNorm?: number
-  readonly reduce: boolean
-  readonly onLost: LostPolicy
-  readonly lostAfter: number
-  readonly checkpoint?: string
-  readonly checkpointEvery: number
+  await untilAborted(signal)
+  await using _ = atEnd(() => server.close())
+  await asUsageError(unusable, () => node.save())
 }
 
 function describeOptimizer(options: ServeOptions): OptimizerSettings {
@@ -170,9 +141,4 @@ function parseBetas(text: string): [number, number] {
   const [first, second, ...more] = text.split(',').map(parseRate)
   if (first !== undefined && second !== undefined && more.length === 0) return [first, second]
   throw new DscError('USAGE', `--betas ${text} are not two numbers`, { hint: '--betas 0.9,0.999' })
-}
-
-function parseReduce(text: string): boolean {
-  if (text === 'mean' || text === 'sum') return text === 'mean'
-  throw new DscError('USAGE', `--reduce ${text} is neither mean nor sum`)
 }

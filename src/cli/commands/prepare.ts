@@ -3,13 +3,13 @@ import type { Leased } from '../../cache/api/node-api.js'
 import { chooseHolder } from '../../cache/leases/choose-holder.js'
 import { identifyCaller } from '../../cache/leases/identify-caller.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
-import type { PreparePlanAnswer } from '../../cache/prepare/prepared-answer.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseDuration, requireTimer } from '../../model/duration.js'
 import { SOURCE_EXAMPLES } from '../../model/source-url.js'
 import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
 import { taskOption, ttlOption } from '../arguments/lease-options.js'
+import type { OptionsOf } from '../arguments/options-of.js'
 import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import { parseNodes } from '../arguments/parse-nodes.js'
 import type { CliContext } from '../context.js'
@@ -17,32 +17,8 @@ import { notePrepared, noteStillLeased, reportPaths } from '../output/report-pre
 import { requireRepository } from '../prepare/hub-cache.js'
 import { runAsProlog, runWithinDeadline } from '../prepare/within-deadline.js'
 
-interface PrepareOptions {
-  readonly task?: string
-  readonly ttl?: number
-  readonly plan?: true
-  readonly refresh?: true
-  readonly prefetch?: true
-  readonly include?: readonly string[]
-  readonly exclude?: readonly string[]
-  readonly anonymous?: true
-  readonly endpoint?: string
-  readonly profile?: string
-  readonly hf?: true
-  readonly wait: boolean
-  readonly nodes?: readonly string[]
-  readonly all?: true
-  readonly stripe?: readonly string[] | undefined
-  readonly remote?: true
-  readonly prolog?: true
-  readonly deadline?: number
-  readonly bandwidthLimit?: number
-}
-
-/** `dsc prepare`: stages a dataset if needed, leases it, and prints its path. */
-export function prepareCommand(context: CliContext): Command {
-  return new Command('prepare')
-    .description('download a dataset if needed, lease it, print its path')
+const declare = () =>
+  new Command('prepare')
     .argument('<datasets...>', `names of datasets, or sources: ./folder, ${SOURCE_EXAMPLES}`)
     .addOption(taskOption())
     .addOption(ttlOption())
@@ -71,13 +47,18 @@ export function prepareCommand(context: CliContext): Command {
       'after',
       '\ndsc leases the copy to the Slurm job or pod, to --task, or to the calling shell or script, and never evicts a\nleased copy.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers birds labels\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://open-data/flowers/ --anonymous --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     for dsc feed',
     )
-    .action(async (named: readonly string[], given: PrepareOptions) => {
-      const { nodes, ...others } = given
-      const options = nodes?.join() === 'all' ? { ...others, all: true as const } : given
-      const work = () =>
-        runWithinDeadline(context, options.deadline, (limited) => prepare(limited, named, options))
-      await (options.prolog ? runAsProlog(context, named.join(', '), work) : work())
-    })
+
+type PrepareOptions = OptionsOf<typeof declare>
+
+/** `dsc prepare`: stages a dataset if needed, leases it, and prints its path. */
+export function prepareCommand(context: CliContext) {
+  return declare().action(async (named, given) => {
+    const { nodes, ...others } = given
+    const options = nodes?.join() === 'all' ? { ...others, all: true as const } : given
+    const work = () =>
+      runWithinDeadline(context, options.deadline, (limited) => prepare(limited, named, options))
+    await (options.prolog ? runAsProlog(context, named.join(', '), work) : work())
+  })
 }
 
 async function prepare(
@@ -109,19 +90,13 @@ async function prepare(
     if (isDone) return
   }
   const api = await context.openApi()
-  const caller = identifyCaller({
-    environment: context.environment,
-    task: options.task,
-    ttlMs: options.ttl,
-    shares: (await context.config()).cache.policy.shares,
-  })
+  const caller = await identify(context, options)
   const asked = { isRefresh: options.refresh === true, isPrefetch: options.prefetch === true }
   const { signal } = context
   if (options.plan) {
     const { formatPreparePlan } = await import('../output/format-prepare-plan.js')
     const plan = await api.planPrepare({ ...asked, dataset, parties: caller.parties }, { signal })
-    const answer: PreparePlanAnswer = { dsc: 1, ...plan }
-    context.report.result(answer, () => formatPreparePlan(plan))
+    context.report.result<'prepare --plan'>({ ...plan }, () => formatPreparePlan(plan))
     return
   }
   const lease = chooseHolder(caller, context.nowMs())
@@ -145,6 +120,11 @@ async function prepare(
   reportPaths(context.report, all, { showsHubCache: options.hf === true })
 }
 
+async function identify(context: CliContext, { task, ttl: ttlMs }: PrepareOptions) {
+  const { shares } = (await context.config()).cache.policy
+  return identifyCaller({ environment: context.environment, task, ttlMs, shares })
+}
+
 /** Rejects options that say where one dataset goes, or show one, if there are several. */
 function requireSingle(named: readonly string[], options: PrepareOptions): void {
   const alone = (['plan', 'nodes', 'all', 'stripe', 'remote'] as const).find((option) => options[option])
@@ -162,12 +142,7 @@ async function prepareElsewhere(
   options: PrepareOptions,
 ): Promise<boolean> {
   const { prepareManyNodes, prepareRemotely } = await import('../prepare/prepare-elsewhere.js')
-  const caller = identifyCaller({
-    environment: context.environment,
-    task: options.task,
-    ttlMs: options.ttl,
-    shares: (await context.config()).cache.policy.shares,
-  })
+  const caller = await identify(context, options)
   await context.openRecord() // from here on, the record's clock counts
   const lease = chooseHolder(caller, context.nowMs())
   if (options.remote) return prepareRemotely(context, dataset, lease)

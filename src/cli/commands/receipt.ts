@@ -1,32 +1,29 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { formatCroissant, parseCroissant } from '../../cache/accounting/croissant.js'
 import { readReceipt } from '../../cache/accounting/read-receipt.js'
-import type { VerifiedReceiptAnswer } from '../../cache/upkeep/verified-answer.js'
 import type { VerifiedVersion } from '../../cache/upkeep/verify-receipt.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import type { Receipt } from '../../model/receipt.js'
-import type { ReceiptAnswer } from '../answers/account-answers.js'
+import { tryReadFile } from '../../platform/try-read-file.js'
 import type { CliContext } from '../context.js'
+import { showReading } from './verify.js'
 
 /** `dsc receipt`: which versions of which data a job used, and whether the same bytes are still available. */
-export function receiptCommand(context: CliContext): Command {
+export function receiptCommand(context: CliContext) {
   return new Command('receipt')
-    .description('print the data versions that a job used, as Croissant')
     .argument('<job>', 'a Slurm job, a pod or a task; with --verify also a receipt file')
     .option('--verify', 'check that the same bytes are still available')
     .addHelpText(
       'after',
       '\n--verify lists each source, and reads the copy on this node. It exits with 4 if bytes are gone.\n\nExamples:\n  dsc receipt 4711 > receipt.json\n  dsc receipt nightly-eval --verify\n  dsc receipt receipt.json --verify',
     )
-    .action(async (job: string, options: { readonly verify?: true }) => {
+    .action(async (job, options) => {
       if (!options.verify) {
         const receipt = await requireReceipt(context, job)
         const document = formatCroissant(receipt, context.nowMs())
-        const answer: ReceiptAnswer = { dsc: 1, receipt: document }
-        context.report.result(answer, () => JSON.stringify(document, undefined, 2))
+        context.report.result<'receipt'>({ receipt: document }, () => JSON.stringify(document, undefined, 2))
         return
       }
       const receipt = readReceiptFile(job) ?? (await requireReceipt(context, job))
@@ -45,12 +42,8 @@ async function requireReceipt(context: CliContext, job: string): Promise<Receipt
 
 /** Undefined if there is no such file: then it is the name of a job. */
 function readReceiptFile(path: string): Receipt | undefined {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch {
-    return undefined
-  }
+  const text = tryReadFile(path)
+  if (text === undefined) return undefined
   try {
     const document = JSON.parse(text)
     return parseCroissant(document?.receipt ?? document) // written with or without `--json`
@@ -61,19 +54,16 @@ function readReceiptFile(path: string): Receipt | undefined {
 }
 
 async function verify(context: CliContext, receipt: Receipt): Promise<void> {
-  const { verifyReceipt } = await import('../../cache/upkeep/verify-receipt.js')
-  const cache = await context.openCache()
-  const datasets = await verifyReceipt(cache, receipt.used, {
+  const api = await context.openApi()
+  const datasets = await api.verifyReceipt(receipt.used, {
     signal: context.signal,
-    onProgress: (dataset, checkedFiles, checkedBytes) =>
-      context.report.progress(
-        `${dataset}: ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} read`,
-      ),
+    onProgress: (progress) => showReading(context, progress),
   })
   context.report.progress(undefined)
   const isProven = datasets.every(({ isAvailable }) => isAvailable)
-  const answer: VerifiedReceiptAnswer = { dsc: 1, task: receipt.task, isProven, datasets }
-  context.report.result(answer, () => datasets.map(describeVerified).join('\n'))
+  context.report.result<'receipt --verify'>({ task: receipt.task, isProven, datasets }, () =>
+    datasets.map(describeVerified).join('\n'),
+  )
   if (isProven) return
   const gone = datasets.filter(({ isAvailable }) => !isAvailable)
   const elsewhere = gone.find(({ nodes }) => nodes.length > 0)

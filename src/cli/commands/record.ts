@@ -1,15 +1,15 @@
 import { Command } from 'commander'
+import { atEnd } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
-import type { ClaimNodeAnswer, ForgetNodeAnswer, MigrateAnswer } from '../answers/cluster-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import type { CliContext } from '../context.js'
 import { confirm } from '../questions/confirm.js'
 
 /** `dsc record`: commands about the record as a whole. */
-export function recordCommand(context: CliContext): Command {
+export function recordCommand(context: CliContext) {
   return new Command('record')
-    .description('move the record, claim or forget a node')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc record migrate sqlite:///var/lib/dsc/record.db postgres://dsc@db.example/dsc\n  dsc record forget-node gpu-07',
@@ -19,7 +19,7 @@ export function recordCommand(context: CliContext): Command {
     .addCommand(claimNodeCommand(context))
 }
 
-function migrateCommand(context: CliContext): Command {
+function migrateCommand(context: CliContext) {
   return new Command('migrate')
     .description('copy the record into an empty database')
     .argument('<from>', 'sqlite:///file or postgres://user@host/database')
@@ -28,40 +28,29 @@ function migrateCommand(context: CliContext): Command {
       'after',
       '\nStop agents and jobs first. Afterwards, set `record:` to <to> in every dsc.yaml.\n\nExample:\n  dsc record migrate sqlite:///var/lib/dsc/record.db postgres://dsc@db.example/dsc',
     )
-    .action(async (rawFrom: string, rawTo: string) => {
+    .action(async (rawFrom, rawTo) => {
       const { moveRecord } = await import('../../records/move-record.js')
       const from = await context.openDatabase(rawFrom, { mustExist: true })
-      try {
-        const to = await context.openDatabase(rawTo, { mustExist: false })
-        try {
-          const rows = await moveRecord(from, to)
-          const { followRecord } = await import('../../cache/own-record.js')
-          const { cache, record } = await context.config()
-          const moved = {
-            from: await context.locateRecord(rawFrom),
-            to: await context.locateRecord(rawTo),
-          }
-          await followRecord(cache.root, moved)
-          const answer: MigrateAnswer = { dsc: 1, from: from.location, to: to.location, rows }
-          context.report.result(answer, () =>
-            [
-              `copied ${formatCount(rows.copies, 'copy', 'copies')}, ${formatCount(rows.leases, 'lease')}, ${formatCount(rows.datasets, 'dataset')}, ${formatCount(rows.nodes, 'node')} and ${formatCount(rows.events, 'event')}`,
-              `from ${from.location}`,
-              `to   ${to.location}`,
-            ].join('\n'),
-          )
-          if (record.url !== moved.to.url)
-            context.report.note('now set `record:` in the dsc.yaml of every node')
-        } finally {
-          await to.close()
-        }
-      } finally {
-        await from.close()
-      }
+      await using _ = atEnd(() => from.close())
+      const to = await context.openDatabase(rawTo, { mustExist: false })
+      await using _to = atEnd(() => to.close())
+      const rows = await moveRecord(from, to)
+      const { followRecord } = await import('../../cache/own-record.js')
+      const { cache, record } = await context.config()
+      const moved = { from: await context.locateRecord(rawFrom), to: await context.locateRecord(rawTo) }
+      await followRecord(cache.root, moved)
+      context.report.result<'record migrate'>({ from: from.location, to: to.location, rows }, () =>
+        [
+          `copied ${formatCount(rows.copies, 'copy', 'copies')}, ${formatCount(rows.leases, 'lease')}, ${formatCount(rows.datasets, 'dataset')}, ${formatCount(rows.nodes, 'node')} and ${formatCount(rows.events, 'event')}`,
+          `from ${from.location}`,
+          `to   ${to.location}`,
+        ].join('\n'),
+      )
+      if (record.url !== moved.to.url) context.report.note('now set `record:` in the dsc.yaml of every node')
     })
 }
 
-function forgetNodeCommand(context: CliContext): Command {
+function forgetNodeCommand(context: CliContext) {
   return new Command('forget-node')
     .description('forget a lost node, with its copies and leases')
     .argument('<node>', 'as `dsc status` lists it')
@@ -71,7 +60,7 @@ function forgetNodeCommand(context: CliContext): Command {
       'after',
       '\nNothing on its disk is touched.\n\nExamples:\n  dsc record forget-node gpu-07 --dry-run\n  dsc record forget-node gpu-07 --yes',
     )
-    .action(async (node: string, options: { readonly yes?: true; readonly dryRun?: true }) => {
+    .action(async (node, options) => {
       const store = await context.openRecord()
       const known = (await store.listNodes()).some((entry) => entry.node === node)
       const copies = await store.listCopies({ node }, store.nowMs())
@@ -99,11 +88,11 @@ function forgetNodeCommand(context: CliContext): Command {
 function describeForgotten(
   node: string,
   { copies, isDryRun }: { readonly copies: readonly Copy[]; readonly isDryRun: boolean },
-): ForgetNodeAnswer {
-  return { dsc: 1, node, copies: copies.map(({ dataset, version }) => ({ dataset, version })), isDryRun }
+): AnswerOf<'record forget-node'> {
+  return { node, copies: copies.map(({ dataset, version }) => ({ dataset, version })), isDryRun }
 }
 
-function claimNodeCommand(context: CliContext): Command {
+function claimNodeCommand(context: CliContext) {
   return new Command('claim-node')
     .description('make this machine and cache the node, after a move or rename')
     .option('--new', 'first give a copied disk an identity of its own')
@@ -112,7 +101,7 @@ function claimNodeCommand(context: CliContext): Command {
       'after',
       '\nRun it on that machine. docs/guides/cluster.md says when.\n\nExamples:\n  dsc record claim-node\n  dsc record claim-node --new --yes',
     )
-    .action(async (options: { readonly new?: true; readonly yes?: true }) => {
+    .action(async (options) => {
       const { claimNode } = await import('../../cache/claim-node.js')
       const { nameRecord } = await import('../../cache/cache-identity.js')
       const [{ node, cache, record }, store] = await Promise.all([context.config(), context.openRecord()])
@@ -121,8 +110,7 @@ function claimNodeCommand(context: CliContext): Command {
       const question = `Make ${cache.root} on this machine the cache of node ${node}?`
       if (!(await confirm(question, { isYes: options.yes === true }))) return
       const { renamedFrom, cacheId } = await claimNode(claim)
-      const answer: ClaimNodeAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'record claim-node'> = {
         node,
         cacheRoot: cache.root,
         cacheId,

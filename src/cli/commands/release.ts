@@ -5,21 +5,12 @@ import { nameDataset, requireKnownDataset } from '../../cache/names/known-datase
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import { findUserName } from '../../platform/this-user.js'
-import type { ReleaseAnswer, ReleaseLeaseAnswer } from '../answers/cache-answers.js'
 import { taskOption } from '../arguments/lease-options.js'
 import type { CliContext } from '../context.js'
 
-interface ReleaseOptions {
-  readonly task?: string
-  readonly lease?: string
-  readonly all?: true
-  readonly anyNode?: true
-}
-
 /** `dsc release`: seed step 7, the task is done with the dataset. */
-export function releaseCommand(context: CliContext): Command {
+export function releaseCommand(context: CliContext) {
   return new Command('release')
-    .description('end a lease')
     .argument('[dataset]', 'the dataset, by name or URL (with --all: all of the task)')
     .addOption(taskOption('the task that holds it (default: as in `dsc prepare`)'))
     .option('--lease <lease>', 'end this lease, as `dsc leases` lists it')
@@ -29,7 +20,7 @@ export function releaseCommand(context: CliContext): Command {
       'after',
       '\nReleasing twice is no error.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
     )
-    .action(async (named: string | undefined, options: ReleaseOptions) => {
+    .action(async (named, options) => {
       if (named === undefined && options.all === undefined && options.lease === undefined) {
         throw new DscError('USAGE', 'nothing to release: name a dataset, or give --all or --lease', {
           hint: 'dsc release <dataset> --task <name>',
@@ -46,8 +37,10 @@ export function releaseCommand(context: CliContext): Command {
             hint: 'dsc leases',
           })
         }
-        const answer: ReleaseLeaseAnswer = { dsc: 1, released, leaseId: options.lease }
-        context.report.result(answer, () => `released lease ${options.lease}`)
+        context.report.result<'release --lease'>(
+          { released, leaseId: options.lease },
+          () => `released lease ${options.lease}`,
+        )
         return
       }
       const caller = identifyCaller({ environment: context.environment, task: options.task })
@@ -59,8 +52,7 @@ export function releaseCommand(context: CliContext): Command {
       )
       // A misspelt name leaves the lease that it meant.
       if (released === 0 && dataset !== undefined) await requireKnownDataset(context, dataset, 'dsc release')
-      const answer: ReleaseAnswer = { dsc: 1, released, task, dataset: dataset ?? null }
-      context.report.result(answer, () =>
+      context.report.result<'release'>({ released, task, dataset: dataset ?? null }, () =>
         released === 0
           ? `task ${task} has no lease${dataset ? ` on ${dataset}` : ''}`
           : `released ${formatCount(released, 'lease')} of task ${task}`,

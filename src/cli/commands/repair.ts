@@ -1,25 +1,18 @@
 import { Command } from 'commander'
-import { readAgentAccess } from '../../agent/calls/agent-access.js'
-import { planRepair, repairStripes } from '../../agent/stripes/repair-stripes.js'
+import type { StripeRepairPlan } from '../../agent/stripes/plan-stripe-repair.js'
+import { planRepair } from '../../agent/stripes/repair-stripes.js'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { formatLayout } from '../../cache/status/find-layouts.js'
 import { MAX_LEASE_MS } from '../../model/lease.js'
 import { holdByThisProcess } from '../../platform/processes.js'
-import type { RepairAnswer } from '../answers/cluster-answers.js'
 import { parseNodes } from '../arguments/parse-nodes.js'
 import type { CliContext } from '../context.js'
 import { showNodes, throwFailures } from '../prepare/prepare-elsewhere.js'
 import { describeStripes, formatStripes } from '../prepare/prepare-striped.js'
 
-interface RepairOptions {
-  readonly onto?: readonly string[]
-  readonly dryRun?: true
-}
-
 /** `dsc repair`: fetches the stripes of a dataset that were evicted, or lost with their nodes. */
-export function repairCommand(context: CliContext): Command {
+export function repairCommand(context: CliContext) {
   return new Command('repair')
-    .description('download the lost stripes of a dataset again')
     .argument('<dataset>', 'a dataset prepared with --stripe')
     .option(
       '--onto <nodes>',
@@ -38,19 +31,18 @@ Examples:
   dsc repair flowers
   dsc repair flowers --onto gpu-04`,
     )
-    .action(async (named: string, options: RepairOptions) => {
+    .action(async (named, options) => {
       const dataset = await requireKnownDataset(context, named, 'dsc repair')
       const record = await context.openRecord()
-      const plan = await planRepair(record, dataset, options.onto ?? [])
-      const { layout, nodes, indexes } = plan
-      const planned = indexes.map((index) => ({ index, from: layout.nodes[index]!, node: nodes[index]! }))
-      const about = { dsc: 1, dataset, version: layout.version, nodes, missing: planned } as const
-      if (options.dryRun || indexes.length === 0) {
-        const answer: RepairAnswer = { ...about, isComplete: indexes.length === 0, stripes: [] }
-        context.report.result(answer, () =>
+      const onto = options.onto ?? []
+      const plan = await planRepair(record, dataset, onto)
+      if (options.dryRun || plan.indexes.length === 0) {
+        const { layout, nodes, indexes } = plan
+        const about = describePlan(plan)
+        context.report.result<'repair'>({ ...about, isComplete: indexes.length === 0, stripes: [] }, () =>
           [
             `${dataset}: ${formatLayout(layout)}`,
-            ...planned.map(({ index, from, node }) =>
+            ...about.missing.map(({ index, from, node }) =>
               from === node
                 ? `would fetch ${index + 1}/${nodes.length} on ${node}`
                 : `would fetch ${index + 1}/${nodes.length} on ${node}, in the place of ${from}`,
@@ -65,18 +57,23 @@ Examples:
         holder,
         expiresAtMs: holder.kind === 'process' ? null : context.nowMs() + MAX_LEASE_MS,
       }
-      const outcomes = await repairStripes(plan, {
-        record,
-        lease,
-        signal: context.signal,
-        onProgress: showNodes(context, dataset),
-        access: await readAgentAccess(await context.config()),
-      })
+      const cluster = await context.openCluster()
+      const { plan: repaired, outcomes } = await cluster.repairStripes(
+        { dataset, onto, lease },
+        { signal: context.signal, onProgress: showNodes(context, dataset) },
+      )
       context.report.progress(undefined)
+      const { nodes } = repaired
       const isComplete = outcomes.every(({ outcome }) => outcome === 'ready')
       const stripes = describeStripes(outcomes, { nodes, lease })
-      const answer: RepairAnswer = { ...about, isComplete, stripes }
-      context.report.result(answer, () => formatStripes(outcomes, nodes))
+      context.report.result<'repair'>({ ...describePlan(repaired), isComplete, stripes }, () =>
+        formatStripes(outcomes, nodes),
+      )
       throwFailures(outcomes)
     })
+}
+
+function describePlan({ layout, nodes, indexes }: StripeRepairPlan) {
+  const missing = indexes.map((index) => ({ index, from: layout.nodes[index]!, node: nodes[index]! }))
+  return { dataset: layout.dataset, version: layout.version, nodes, missing } as const
 }

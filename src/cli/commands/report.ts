@@ -13,18 +13,9 @@ import { findTerminalWidth } from '../output/text-table.js'
 
 const WEEK_MS = 7 * 24 * 3_600_000
 
-interface ReportOptions {
-  readonly since: number
-  readonly node?: string
-  readonly egressPrice?: number
-  /** True for all jobs. */
-  readonly job?: string | true
-}
-
 /** `dsc report`: savings from staging, waiting jobs, refusals, unused copies, and suggestions. */
-export function reportCommand(context: CliContext): Command {
+export function reportCommand(context: CliContext) {
   return new Command('report')
-    .description('show what the cache saved, who waited, and what to change')
     .addOption(
       new Option('--since <duration>', 'the last time span')
         .argParser(argument(parseDuration))
@@ -41,7 +32,7 @@ export function reportCommand(context: CliContext): Command {
       'after',
       '\nEach use counts as one reading of the whole dataset. `history` in dsc.yaml says how far back the record goes.\n\nExamples:\n  dsc report\n  dsc report --since 30d --egress-price 0.09\n  dsc report --job 4711\n  dsc report --json | jq .advice',
     )
-    .action(async (options: ReportOptions) => {
+    .action(async (options) => {
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc report')
       const record = await context.openRecord()
       const nowMs = context.nowMs()

@@ -17,12 +17,6 @@ import { findExecutable, mayRun, spawnCommand } from '../spawn-command.js'
 /** Time between renewals of a lease whose process cleanup cannot see, in ms. */
 const RENEW_INTERVAL_MS = 10 * 60_000
 
-interface RunOptions {
-  readonly task?: string
-  readonly refresh?: true
-  readonly bandwidthLimit?: number
-}
-
 /** The line that was probably meant: often only the `--` before the command is missing. */
 export function suggestRun(words: readonly string[], isCommand: (word: string) => boolean): string {
   const at = words.findIndex((word, index) => index > 0 && isCommand(word))
@@ -31,9 +25,8 @@ export function suggestRun(words: readonly string[], isCommand: (word: string) =
 }
 
 /** `dsc run`: prepares datasets, runs a command while they are leased, releases them however it ends. */
-export function runCommand(context: CliContext): Command {
+export function runCommand(context: CliContext) {
   return new Command('run')
-    .description('prepare datasets, run a command, release them when it exits')
     .usage('<dataset>... -- <command> [arguments...]')
     .argument('<datasets...>', 'datasets, then -- and the command')
     .addOption(taskOption('name of the task (default: the Slurm job, the pod, or this process)'))
@@ -43,7 +36,7 @@ export function runCommand(context: CliContext): Command {
       'after',
       "\nThe command finds the first path in DSC_DATASET and each in DSC_DATASET_<NAME>. Returns its exit code.\nFor hf:// sources, dsc sets HF_HUB_CACHE and HF_HUB_OFFLINE (models) or HF_ENDPOINT (datasets).\n\nExamples:\n  dsc run flowers -- python train.py\n  dsc run hf://org/model -- python serve.py\n  dsc run imagenet labels -- sh -c 'ls $DSC_DATASET_LABELS'",
     )
-    .action(async (datasets: readonly string[], options: RunOptions) => {
+    .action(async (datasets, options) => {
       const [name, ...words] = context.commandWords
       if (name === undefined) {
         throw new DscError('USAGE', 'no command: expected datasets, then --, then a command', {
@@ -55,7 +48,7 @@ export function runCommand(context: CliContext): Command {
       const leaseIds: string[] = []
       let hub: HubView | undefined
       try {
-        const copies = await prepareAll(context, { datasets, options, leaseIds })
+        const copies = await prepareAll(context, { datasets, ...options, leaseIds })
         const { root } = (await context.config()).cache
         hub = await openHubView(root, copies, context.environment)
         const variables = { ...nameVariables(copies), ...hub.variables }
@@ -74,12 +67,13 @@ async function prepareAll(
   context: CliContext,
   wanted: {
     readonly datasets: readonly string[]
-    readonly options: RunOptions
+    readonly task?: string
+    readonly refresh?: true
     readonly leaseIds: string[]
   },
 ): Promise<readonly Copy[]> {
   const { environment, report, signal, nowMs } = context
-  const { task: named, refresh } = wanted.options
+  const { task: named, refresh } = wanted
   const holder = identifyProcess(process.pid)
   if (holder === undefined) throw new DscError('USAGE', 'cannot read /proc: dsc run needs Linux')
   const api = await context.openApi()

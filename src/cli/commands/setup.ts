@@ -13,7 +13,8 @@ import { listMounts } from '../../platform/list-mounts.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
 import { UserDirectory } from '../../platform/user-directory.js'
-import type { SetupAnswer } from '../answers/cache-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
+import type { OptionsOf } from '../arguments/options-of.js'
 import { argument, parsePercent } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { type Ask, canAsk, chooseSetting, withQuestions } from '../questions/ask.js'
@@ -34,18 +35,8 @@ import { AGENT_UNIT, formatAgentUnit } from '../units/agent-unit.js'
 
 const OWN_ROOT = '/var/lib/dsc/cache'
 
-interface SetupOptions {
-  readonly cacheRoot?: string
-  readonly maxPercent?: number
-  readonly dataset?: Readonly<Record<string, string>>
-  readonly yes?: true
-  readonly dryRun?: true
-}
-
-/** `dsc setup`: makes this machine a shared node, whose cache belongs to its service. */
-export function setupCommand(context: CliContext): Command {
-  return new Command('setup')
-    .description('make this machine a node that its users share (root)')
+const declare = () =>
+  new Command('setup')
     .option('--cache-root <dir>', 'folder of the cache (default: on the emptiest disk)')
     .option('--max-percent <percent>', 'part of its disk for copies', argument(parsePercent))
     .option('--dataset <name=url...>', 'datasets that people share', addDataset)
@@ -55,32 +46,37 @@ export function setupCommand(context: CliContext): Command {
       'after',
       `\nMakes the user dsc and its cache, writes ${NODE_CONFIG_FILE} if it is missing, starts the service, and looks at\nthe node as an ordinary user. Run again, it only does what is missing.\n\nExamples:\n  sudo dsc setup\n  sudo dsc setup --cache-root /nvme/dsc --dataset flowers=s3://ml-data/flowers/ --yes`,
     )
-    .action(async (options: SetupOptions) => {
-      const isDryRun = options.dryRun === true
-      requireRoot({ isDryRun })
-      const { configText, config } = await chooseConfig(context, options)
-      const dsc = findOwnCommand()
-      const user = await new UserDirectory().accountOf(SERVICE_USER)
-      const facts = await readFacts(AGENT_UNIT, { root: config.cache.root, user })
-      if (!isDryRun && !facts.hasPackagedUnit) requireRootsOwn(dsc.map((path) => realpathSync(path)))
-      const steps = listMissingSteps(facts, {
-        ...{ configPath: NODE_CONFIG_FILE, configText, config },
-        ...{ unit: AGENT_UNIT, unitText: formatAgentUnit(dsc) },
-      })
-      if (!isDryRun) await apply(steps, context)
-      const isSupervised = facts.service !== undefined
-      const { door } = config.agent
-      const isOpen = !isDryRun && door !== undefined && (isSupervised || (await isServed(door)))
-      const looks = isOpen ? await lookAround(config, context) : []
-      const supervisor = isSupervised ? null : formatSupervised(dsc, door)
-      const answer: SetupAnswer = {
-        ...{ dsc: 1, isDryRun, config: NODE_CONFIG_FILE, cacheRoot: config.cache.root },
-        steps: steps.map(({ kind, path }) => ({ kind, path })),
-        supervisor: isOpen ? null : supervisor,
-        looks,
-      }
-      context.report.result(answer, () => formatAnswer(answer, steps))
+
+type SetupOptions = OptionsOf<typeof declare>
+
+/** `dsc setup`: makes this machine a shared node, whose cache belongs to its service. */
+export function setupCommand(context: CliContext) {
+  return declare().action(async (options) => {
+    const isDryRun = options.dryRun === true
+    requireRoot({ isDryRun })
+    const { configText, config } = await chooseConfig(context, options)
+    const dsc = findOwnCommand()
+    const user = await new UserDirectory().accountOf(SERVICE_USER)
+    const facts = await readFacts(AGENT_UNIT, { root: config.cache.root, user })
+    if (!isDryRun && !facts.hasPackagedUnit) requireRootsOwn(dsc.map((path) => realpathSync(path)))
+    const steps = listMissingSteps(facts, {
+      ...{ configPath: NODE_CONFIG_FILE, configText, config },
+      ...{ unit: AGENT_UNIT, unitText: formatAgentUnit(dsc) },
     })
+    if (!isDryRun) await apply(steps, context)
+    const isSupervised = facts.service !== undefined
+    const { door } = config.agent
+    const isOpen = !isDryRun && door !== undefined && (isSupervised || (await isServed(door)))
+    const looks = isOpen ? await lookAround(config, context) : []
+    const supervisor = isSupervised ? null : formatSupervised(dsc, door)
+    const answer: AnswerOf<'setup'> = {
+      ...{ isDryRun, config: NODE_CONFIG_FILE, cacheRoot: config.cache.root },
+      steps: steps.map(({ kind, path }) => ({ kind, path })),
+      supervisor: isOpen ? null : supervisor,
+      looks,
+    }
+    context.report.result(answer, () => formatAnswer(answer, steps))
+  })
 }
 
 function requireRoot({ isDryRun }: { readonly isDryRun: boolean }): void {
@@ -93,9 +89,7 @@ function requireRoot({ isDryRun }: { readonly isDryRun: boolean }): void {
   throw new DscError(
     'SETUP_FAILED',
     `dsc setup makes a user and a service: expected root, found uid ${uid}`,
-    {
-      hint: 'sudo dsc setup; a cache of your own needs none',
-    },
+    { hint: 'sudo dsc setup; a cache of your own needs none' },
   )
 }
 
@@ -198,7 +192,10 @@ function formatSupervised(dsc: readonly string[], door: string | undefined): str
   return `${folder}exec ${dsc.join(' ')} agent --config ${NODE_CONFIG_FILE}`
 }
 
-function formatAnswer({ isDryRun, supervisor, looks }: SetupAnswer, steps: readonly SetupStep[]): string {
+function formatAnswer(
+  { isDryRun, supervisor, looks }: AnswerOf<'setup'>,
+  steps: readonly SetupStep[],
+): string {
   const lines = steps.map((step) => describeStep(step, { isDryRun }))
   if (lines.length === 0) lines.push('nothing to change: this node is set up')
   if (supervisor !== null)

@@ -12,25 +12,16 @@ import type { CliContext } from '../context.js'
 import { formatStatusJson, formatStatusLines, formatStatusText } from '../output/status-pieces.js'
 import { countStatusLines, formatSummary, MAX_ROWS } from '../output/status-table.js'
 import { findTerminalWidth, MAX_LINE_CELLS } from '../output/text-table.js'
+import { fitsLiveScreen } from '../status/fits-live-screen.js'
 import { ActionPerformer } from '../status/perform-actions.js'
 import { createRecordSource } from '../status/record-source.js'
-
-interface StatusOptions {
-  readonly plain?: true
-  readonly theme?: ThemeName
-  readonly all?: true
-  readonly ndjson?: true
-  readonly node?: string
-  readonly dataset?: string
-}
 
 /** Maximum number of lines before a summary replaces them: nobody reads more, and it takes the memory of every copy. */
 const MAX_LINES = 200
 
 /** `dsc status`: a live screen on a terminal, a table or JSON elsewhere. */
-export function statusCommand(context: CliContext): Command {
+export function statusCommand(context: CliContext) {
   return new Command('status')
-    .description('show nodes, copies, leases and downloads, live')
     .option('--plain', 'print a table once')
     .addOption(new Option('--theme <name>', 'colors of the live screen').choices(THEMES).env('DSC_THEME'))
     .option('--all', 'print every copy')
@@ -46,13 +37,10 @@ Examples:
   dsc status --all > copies.txt           every copy of a large cluster
   dsc status --json | jq '.copies[] | select(.referenceCount == 0) | .dataset'`,
     )
-    .action(async (options: StatusOptions) => {
+    .action(async (options) => {
       const dataset =
         options.dataset && (await requireKnownDataset(context, options.dataset, 'dsc status --dataset'))
-      const filter: StatusFilter = {
-        node: options.node,
-        dataset,
-      }
+      const filter: StatusFilter = { node: options.node, dataset }
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc status')
       const isLive =
         !options.plain &&
@@ -61,7 +49,7 @@ Examples:
         process.stdout.isTTY === true &&
         process.stdin.isTTY === true &&
         context.environment.TERM !== 'dumb'
-      if (isLive && !(await context.openRecord()).isReadOnly) {
+      if (isLive && (await mayShowLive(context, filter))) {
         await showLive({ filter, theme: options.theme }, context)
         return
       }
@@ -82,6 +70,14 @@ Examples:
         else await context.report.stream([`${formatSummary(summary, datasets, width)}\n`])
       }
     })
+}
+
+async function mayShowLive(context: CliContext, filter: StatusFilter): Promise<boolean> {
+  const record = await context.openRecord()
+  if (record.isReadOnly) return false
+  const isFew = await fitsLiveScreen(record, filter, context.nowMs())
+  if (!isFew) context.report.note('more copies than a live screen holds: dsc status --node <node>')
+  return isFew
 }
 
 async function showLive(

@@ -2,13 +2,13 @@ import { Command } from 'commander'
 import { describeDeed, describeUndone, measureEvent } from '../../cache/upkeep/describe-deed.js'
 import type { PastDeed } from '../../cache/upkeep/past-deeds.js'
 import { findUserName } from '../../platform/this-user.js'
-import type { DeedsAnswer, UndoAnswer } from '../answers/cache-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
 /** `dsc undo`: takes back what a user did in the last day, while the files are in the trash. */
-export function undoCommand(context: CliContext): Command {
+export function undoCommand(context: CliContext) {
   return new Command('undo')
     .description('take back your last eviction, cleanup, unlock or release')
     .argument('[id]', 'another one of the last day, as --list shows it', argument(parseCount))
@@ -17,17 +17,15 @@ export function undoCommand(context: CliContext): Command {
       'after',
       '\nEvicted files stay in the trash for a day, or until dsc needs the room.\n\nExamples:\n  dsc undo\n  dsc undo --list\n  dsc undo 1234',
     )
-    .action(async (id: number | undefined, options: { list?: true }) => {
+    .action(async (id, options) => {
       const api = await context.openApi()
       if (options.list) {
         const deeds = await api.listDeeds()
-        const answer: DeedsAnswer = { dsc: 1, deeds: deeds.map(answerDeed) }
-        context.report.result(answer, () => formatDeeds(deeds))
+        context.report.result<'undo --list'>({ deeds: deeds.map(answerDeed) }, () => formatDeeds(deeds))
         return
       }
       const undone = await api.undo({ id, by: findUserName(context.environment) })
-      const answer: UndoAnswer = {
-        dsc: 1,
+      const answer: AnswerOf<'undo'> = {
         deed: answerDeed(undone.deed),
         undone: undone.done.map(({ dataset, node }) => ({ dataset, node })),
         refused: [...undone.refused],
@@ -37,7 +35,7 @@ export function undoCommand(context: CliContext): Command {
     })
 }
 
-function answerDeed({ id, kind, by, atMs, events }: PastDeed): UndoAnswer['deed'] {
+function answerDeed({ id, kind, by, atMs, events }: PastDeed): AnswerOf<'undo'>['deed'] {
   return {
     id,
     kind,

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
+import type { ReadProgress } from '../../cache/api/upkeep-api.js'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
-import type { VerifiedAnswer } from '../../cache/upkeep/verified-answer.js'
-import { type VerifiedDataset, verifyDataset } from '../../cache/upkeep/verify-dataset.js'
+import type { VerifiedDataset } from '../../cache/upkeep/verify-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
@@ -9,7 +9,7 @@ import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
 /** `dsc verify`: reads every byte of a dataset's copies on this node again. */
-export function verifyCommand(context: CliContext): Command {
+export function verifyCommand(context: CliContext) {
   return new Command('verify')
     .description('check copies on this node against their checksums')
     .argument('[datasets...]', 'datasets to verify, by name or URL (default: every ready copy)')
@@ -18,32 +18,32 @@ export function verifyCommand(context: CliContext): Command {
       'after',
       '\nFor stripes that were lost with their node, use `dsc repair`.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
     )
-    .action(async (named: readonly string[], options: { repair?: true }) => {
+    .action(async (named, options) => {
       const names = new Set<string>()
       for (const word of named) names.add(await requireKnownDataset(context, word, 'dsc verify'))
-      const cache = await context.openCache()
-      const results = await verifyDataset(cache, [...names], {
-        isRepair: options.repair === true,
-        signal: context.signal,
-        onSharedElsewhere: (files) => {
-          const all = options.repair ? 'dsc verify --repair' : 'dsc verify'
-          if (names.size > 0)
-            context.report.note(
-              `other copies share ${formatCount(files, 'damaged file')}; to check every copy: ${all}`,
-            )
-        },
-        onProgress: (dataset, checkedFiles, checkedBytes) =>
-          context.report.progress(
-            `${dataset}: verifying, ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} so far`,
-          ),
-      })
+      const isRepair = options.repair === true
+      const api = await context.openApi()
+      const { copies: results, sharedElsewhere } = await api.verify(
+        { names: [...names], isRepair },
+        { signal: context.signal, onProgress: (progress) => showReading(context, progress) },
+      )
       context.report.progress(undefined)
-      const answer: VerifiedAnswer = { dsc: 1, copies: results }
-      context.report.result(answer, () =>
+      if (sharedElsewhere > 0 && names.size > 0)
+        context.report.note(
+          `other copies share ${formatCount(sharedElsewhere, 'damaged file')}; to check every copy: dsc verify${isRepair ? ' --repair' : ''}`,
+        )
+      context.report.result<'verify'>({ copies: results }, () =>
         results.length === 0 ? 'no copies to verify' : results.map(formatVerified).join('\n'),
       )
       throwProblems(results)
     })
+}
+
+/** Shows how far the reading of a dataset is. */
+export function showReading({ report }: CliContext, progress: ReadProgress): void {
+  if (progress.step !== 'verifying') return
+  const { dataset, files, bytes } = progress
+  report.progress(`${dataset}: verifying, ${formatCount(files, 'file')}, ${formatByteSize(bytes)} so far`)
 }
 
 function formatVerified(verified: VerifiedDataset): string {

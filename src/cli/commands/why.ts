@@ -2,7 +2,6 @@ import { Command } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
 import { describeEvent, describeExplanation } from '../../cache/status/describe-status.js'
-import type { FailedAnswer } from '../../cache/status/explanation-answer.js'
 import { readExplanation } from '../../cache/status/read-explanation.js'
 import { isFailureId } from '../../failure/failure-id.js'
 import { formatDuration } from '../../model/duration.js'
@@ -13,9 +12,8 @@ import { formatExplanation } from '../output/format-explanation.js'
 import { findTerminalWidth } from '../output/text-table.js'
 
 /** `dsc why <dataset>`: why it is here, was evicted or refused; what holds it; what would be evicted next. */
-export function whyCommand(context: CliContext): Command {
+export function whyCommand(context: CliContext) {
   return new Command('why')
-    .description('explain why a dataset is here, was evicted or was refused')
     .argument('<dataset>', 'a dataset, its URL, or the id of a failure')
     .option('--node <node>', 'only this node')
     .addHelpText(
@@ -27,11 +25,12 @@ Examples:
   dsc why 5f0c1d9a2b7e            the failure with this id
   dsc why flowers --json | jq '.copies[].keptBy'`,
     )
-    .action(async (named: string, options: { node?: string }) => {
+    .action(async (named, options) => {
       const failure = await findFailure(context, named)
       if (failure) {
-        const answer: FailedAnswer = { dsc: 1, id: named, failure: describeEvent(failure) }
-        context.report.result(answer, () => formatFailure(failure, context.nowMs()))
+        context.report.result<'why <id>'>({ id: named, failure: describeEvent(failure) }, () =>
+          formatFailure(failure, context.nowMs()),
+        )
         return
       }
       const dataset = await requireKnownDataset(context, named, 'dsc why')
@@ -39,7 +38,8 @@ Examples:
       keepHeapSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
-      const explained = await readExplanation(record, dataset, { node: options.node, nowMs })
+      const whole = context.report.isJson ? { outlooks: Number.POSITIVE_INFINITY } : {}
+      const explained = await readExplanation(record, dataset, { node: options.node, nowMs, ...whole })
       context.report.result(describeExplanation(explained), () =>
         formatExplanation(explained, nowMs, findTerminalWidth()),
       )

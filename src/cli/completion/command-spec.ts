@@ -1,4 +1,4 @@
-import type { Argument, Command, Option } from 'commander'
+import type { Argument, CommandUnknownOpts, Option } from 'commander'
 
 /** The suggestions that a shell offers for a word. */
 export type Candidates =
@@ -33,7 +33,7 @@ export interface CommandSpec {
 }
 
 /** Describes a command and everything below it, from commander's data. */
-export function describeCommands(command: Command, path = ''): CommandSpec[] {
+export function describeCommands(command: CommandUnknownOpts, path = ''): CommandSpec[] {
   const { commands } = command
   return [
     {

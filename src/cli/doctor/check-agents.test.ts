@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { probeAgent } from '../../agent/calls/probe-agent.js'
 import { NODE_HEADER } from '../../sources/peer-wire.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 
 /** A server that answers as an agent would; returns its URL. */
 async function serve(context: TestContext, status: number, headers: Record<string, string>): Promise<string> {
   const server = createServer((_, response) => response.writeHead(status, headers).end())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  context.after(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const port = await listenLocally(server, context)
+  return `http://127.0.0.1:${port}`
 }
 
 for (const { name, status, node, reason } of [

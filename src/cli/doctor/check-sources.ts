@@ -1,3 +1,4 @@
+import { atEnd } from '../../failure/closers.js'
 import { type DscError, isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
 import { askOnce } from '../../http/ask-once.js'
@@ -52,12 +53,9 @@ async function findOneKey(
   source: Awaited<ReturnType<OpenSource>>,
   options: Pick<ListOptions, 'signal' | 'onRetry'>,
 ): Promise<string | undefined> {
-  try {
-    for await (const [first] of source.list(options)) if (first) return first.key
-    return undefined
-  } finally {
-    await source.close()
-  }
+  await using _ = atEnd(() => source.close())
+  for await (const [first] of source.list(options)) if (first) return first.key
+  return undefined
 }
 
 /** Clock difference above which S3 refuses requests, in ms; leases of two nodes disagree long before. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -12,6 +11,7 @@ import { EXIT_CODES } from '../../failure/exit-codes.js'
 import { FAILURES } from '../../failure/failure-table.js'
 import type { Dataset } from '../../model/dataset.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { listExitCodes } from '../commands/doctor.js'
 import { checkCacheRoot, checkFreeSpace, checkInodes } from './check-cache-root.js'
 import { checkRecord } from './check-record.js'
@@ -181,8 +181,8 @@ test('the clock is compared with the Date header of each S3 server once', async 
     requests += 1
     response.setHeader('date', new Date(1_700_000_000_000).toUTCString()).writeHead(403).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const port = await listenLocally(server)
+  const endpoint = `http://127.0.0.1:${port}`
   const datasets = [
     { ...flowers, endpoint },
     { ...flowers, name: 'b', endpoint },

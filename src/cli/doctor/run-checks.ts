@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
+import { join } from 'node:path'
 import { identityFile } from '../../cache/cache-layout.js'
 import type { Config } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
+import { readDiskUsage } from '../../platform/disk-usage.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import type { CliContext } from '../context.js'
-import { type Check, failed, ok, skipped, warning } from './check.js'
-import { checkCacheRoot } from './check-cache-root.js'
-import { checkDoor } from './check-door.js'
+import { type Check, errorCodeOf, failed, ok, skipped, warning } from './check.js'
+import { checkCacheRoot, checkFreeSpace, checkInodes } from './check-cache-root.js'
 import { checkClocks, checkSources } from './check-sources.js'
 
 /** How long to wait for the record, in ms: a server that is away for longer is what the user came to find. */
@@ -38,6 +40,7 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
     opening ??= context.openRecord({ patienceMs: RECORD_PATIENCE_MS })
     return opening
   }
+  checks.push(...(await checkCluster(context, config)))
   const { checkRecord } = await import('./check-record.js')
   checks.push(...(await checkRecord(config.record, openRecord)))
   checks.push(...(await checkOpening({ ...context, openRecord }, config)))
@@ -48,6 +51,17 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
   checks.push(...(await checkClocks(datasets, context)))
   checks.push(...(await checkSources(datasets, context.openSource, context.signal)))
   return checks
+}
+
+/** Checks the cluster in a pod of agents: it alone sees kubelet's folder. */
+async function checkCluster({ environment, signal }: CliContext, config: Config): Promise<readonly Check[]> {
+  if (!environment.KUBERNETES_SERVICE_HOST || !existsSync(join(config.csi.kubelet, 'pods'))) return []
+  const [{ findApiServer }, { checkKubernetes }] = await Promise.all([
+    import('../../agent/csi/api-server.js'),
+    import('./check-kubernetes.js'),
+  ])
+  const api = findApiServer(environment, signal)
+  return api ? checkKubernetes(config, api) : []
 }
 
 /** Opens the cache as `dsc prepare` does, if there is one to open. A record that does not open has its own check. */
@@ -82,4 +96,27 @@ async function findAddedDatasets(context: CliContext, config: Config): Promise<r
     if (!isDscError(error)) throw error
     return []
   }
+}
+
+/**
+ * Checks what a user of the node's service needs: its answer, which brought this configuration, and a cache that they
+ * can read. The record and the sources are the service's to reach.
+ */
+async function checkDoor({ door, node, cache, datasets }: Config): Promise<Check[]> {
+  const { root, policy } = cache
+  const answered = ok('door', `the service of ${node} answers at ${door?.path}`)
+  try {
+    await access(root, constants.X_OK)
+  } catch (error) {
+    const problem = `${root}: cannot enter it: ${errorCodeOf(error)}`
+    return [answered, failed('cache root', problem, `ask the owner of the service to run chmod a+rx ${root}`)]
+  }
+  const disk = await readDiskUsage(root)
+  return [
+    answered,
+    ok('cache root', `${root} belongs to the service, and can be read`),
+    checkFreeSpace(disk, policy.minFreeBytes ?? 0),
+    checkInodes(disk),
+    ok('datasets', `${datasets.length} declared by the service`),
+  ]
 }

@@ -1,4 +1,8 @@
-import type { CopyExplanation, DatasetExplanation } from '../../cache/status/explain-dataset.js'
+import {
+  type CopyExplanation,
+  type DatasetExplanation,
+  findArrivalMs,
+} from '../../cache/status/explain-dataset.js'
 import { formatLayout } from '../../cache/status/find-layouts.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatStripe } from '../../model/copy.js'
@@ -21,7 +25,7 @@ export function formatExplanation(
   nowMs: number,
   totalWidth: number | undefined,
 ): string {
-  const copies = explained.copies.toSorted((a, b) => findArrivalMs(b) - findArrivalMs(a))
+  const copies = explained.copies.toSorted((a, b) => findArrivalMs(b.copy) - findArrivalMs(a.copy))
   const blocks = copies.slice(0, MAX_COPIES).map((copy) => explainCopy(copy, nowMs))
   const hidden = copies.slice(MAX_COPIES).map(({ copy }) => copy.node)
   if (hidden.length > 0) {
@@ -44,34 +48,19 @@ export function formatExplanation(
   ].filter((line) => line !== undefined)
   if (past.length > 0) blocks.push(past.join('\n'))
   else if (explained.copies.length === 0) blocks.push('No events in the history.')
-  if (explained.nextVictims.length > 0) {
-    const table = formatTable(
-      [
-        { title: 'NEXT TO GO', minWidth: 12 },
-        { title: 'NODE', minWidth: 7 },
-        { title: 'SIZE', align: 'right' },
-        { title: 'USED', align: 'right' },
-        { title: 'WHY', minWidth: 16 },
-      ],
-      explained.nextVictims
-        .slice(0, MAX_VICTIMS)
-        .map((victim) => [
-          victim.dataset,
-          victim.node,
-          formatByteSize(victim.diskBytes),
-          formatSpan(nowMs - victim.lastUsedAtMs),
-          victim.reason,
-        ]),
-      totalWidth,
-    )
-    blocks.push(table)
-  }
+  const victims = formatTable(
+    explained.nextVictims.slice(0, MAX_VICTIMS),
+    [
+      { title: 'NEXT TO GO', minWidth: 12, cell: ({ dataset }) => dataset },
+      { title: 'NODE', minWidth: 7, cell: ({ node }) => node },
+      { title: 'SIZE', align: 'right', cell: ({ diskBytes }) => formatByteSize(diskBytes) },
+      { title: 'USED', align: 'right', cell: ({ lastUsedAtMs }) => formatSpan(nowMs - lastUsedAtMs) },
+      { title: 'WHY', minWidth: 16, cell: ({ reason }) => reason },
+    ],
+    totalWidth,
+  )
+  if (victims !== '') blocks.push(victims)
   return blocks.join('\n\n').split('\n').map(cutLine).join('\n')
-}
-
-/** When the copy became ready, or was begun. */
-function findArrivalMs({ copy }: CopyExplanation): number {
-  return copy.readyAtMs ?? copy.createdAtMs
 }
 
 function cutLine(line: string): string {

@@ -39,3 +39,15 @@ test('a wait that rounds to nothing is left out, and a feed that waited for two 
     'slurm:4711: 10% of 10.0 GPU-seconds waited: 10 in the feed (the store slow, its memory full)',
   )
 })
+
+test('GPUs that waited for another rank say for which, and why it was behind', () => {
+  const waits = [
+    { place: 'transform', culprit: 'transform of rank 3', gpuMs: 3000 },
+    { place: 'transform', culprit: 'transform', gpuMs: 1000 },
+    { place: 'feed', culprit: 'disk of rank 12', gpuMs: 500 },
+  ] as const
+  assert.equal(
+    formatJobs([{ ...JOB, gpuMs: 10_000, waits }]),
+    'slurm:4711: 45% of 10.0 GPU-seconds waited: 40 in your own transform (rank 3 behind), 5 in the feed (rank 12 behind: this disk slow)',
+  )
+})

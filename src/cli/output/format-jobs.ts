@@ -1,4 +1,5 @@
 import type { JobTime, JobWait, WaitPlace } from '../../cache/accounting/job-times.js'
+import { parseCulprit } from '../../model/fed-time.js'
 
 /** The words after the share of each place. */
 const PLACES: Readonly<Record<WaitPlace, string>> = {
@@ -45,13 +46,17 @@ function toPoints(waits: readonly JobWait[], gpuMs: number): number {
 }
 
 function nameCulprits(place: WaitPlace, waits: readonly JobWait[]): string {
-  if (place === 'transform') return ''
   const total = waits.reduce((sum, { gpuMs }) => sum + gpuMs, 0)
   const named = waits.filter(({ gpuMs }, at) => at === 0 || gpuMs >= NOTABLE_SHARE * total).slice(0, 3)
-  const names = named.map(({ culprit }) =>
-    place === 'queue' ? culprit : (CULPRITS[culprit] ?? `${culprit} slow`),
-  )
-  return ` (${names.join(', ')})`
+  const names = named.flatMap(({ culprit }) => (place === 'queue' ? [culprit] : nameCulprit(culprit)))
+  return names.length === 0 ? '' : ` (${names.join(', ')})`
+}
+
+/** Nothing for the transform of the GPU that waited: its place says it. */
+function nameCulprit(name: string): readonly string[] {
+  const { culprit, rank } = parseCulprit(name)
+  const what = culprit === 'transform' ? [] : [CULPRITS[culprit] ?? `${culprit} slow`]
+  return rank === undefined ? what : [[`rank ${rank} behind`, ...what].join(': ')]
 }
 
 function formatGpuTime(gpuMs: number): string {

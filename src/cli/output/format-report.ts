@@ -4,7 +4,7 @@ import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatPercent, formatSpan } from '../../tui/view/text/format-cells.js'
-import { formatTable } from './text-table.js'
+import { formatTable, type TableColumn } from './text-table.js'
 
 const MAX_ROWS = 15
 
@@ -44,99 +44,50 @@ function formatSums(report: Report, price: EgressPrice | undefined): string {
 }
 
 function formatDatasets({ datasets }: Report, totalWidth: number | undefined): string {
-  if (datasets.length === 0) return ''
-  const columns = [
-    { title: 'DATASET', minWidth: 12 },
-    { title: 'USES', align: 'right' },
-    { title: 'HITS', align: 'right' },
-    { title: 'READ', align: 'right' },
-    { title: 'FROM STORE', align: 'right' },
-    { title: 'FROM NODES', align: 'right' },
-    { title: 'WAITED', align: 'right' },
-    { title: 'EVICTED', align: 'right' },
-    { title: 'AGAIN', align: 'right' },
-  ] as const
-  const rows = datasets
-    .slice(0, MAX_ROWS)
-    .map((each) => [
-      each.dataset,
-      String(each.uses),
-      formatPercent(each.hits, each.uses),
-      formatByteSize(each.readBytes),
-      formatByteSize(each.storeBytes),
-      formatByteSize(each.peerBytes),
-      formatDuration(each.waitedMs),
-      String(each.evictions),
-      String(each.stagedAgain),
-    ])
-  return withRest(formatTable(columns, rows, totalWidth), datasets.length)
+  return formatFirst(datasets, totalWidth, [
+    { title: 'DATASET', minWidth: 12, cell: ({ dataset }) => dataset },
+    { title: 'USES', align: 'right', cell: ({ uses }) => String(uses) },
+    { title: 'HITS', align: 'right', cell: ({ hits, uses }) => formatPercent(hits, uses) },
+    { title: 'READ', align: 'right', cell: ({ readBytes }) => formatByteSize(readBytes) },
+    { title: 'FROM STORE', align: 'right', cell: ({ storeBytes }) => formatByteSize(storeBytes) },
+    { title: 'FROM NODES', align: 'right', cell: ({ peerBytes }) => formatByteSize(peerBytes) },
+    { title: 'WAITED', align: 'right', cell: ({ waitedMs }) => formatDuration(waitedMs) },
+    { title: 'EVICTED', align: 'right', cell: ({ evictions }) => String(evictions) },
+    { title: 'AGAIN', align: 'right', cell: ({ stagedAgain }) => String(stagedAgain) },
+  ])
 }
 
 function formatWaits({ waits, untilMs }: Report, totalWidth: number | undefined): string {
-  if (waits.length === 0) return ''
-  const columns = [
-    { title: 'WAITED', align: 'right' },
-    { title: 'TASK', minWidth: 12 },
-    { title: 'FOR', minWidth: 10 },
-    { title: 'NODE', minWidth: 7 },
-    { title: 'AGO', align: 'right' },
-    { title: 'WHO', minWidth: 10, dropOrder: 1 },
-  ] as const
-  const rows = waits
-    .slice(0, MAX_ROWS)
-    .map(({ waitedMs, task, dataset, node, atMs, parties }) => [
-      formatDuration(waitedMs),
-      task,
-      dataset,
-      node,
-      formatSpan(untilMs - atMs),
-      parties.join(', ') || '-',
-    ])
-  return formatTable(columns, rows, totalWidth)
+  const columns: readonly TableColumn<Report['waits'][number]>[] = [
+    { title: 'WAITED', align: 'right', cell: ({ waitedMs }) => formatDuration(waitedMs) },
+    { title: 'TASK', minWidth: 12, cell: ({ task }) => task },
+    { title: 'FOR', minWidth: 10, cell: ({ dataset }) => dataset },
+    { title: 'NODE', minWidth: 7, cell: ({ node }) => node },
+    { title: 'AGO', align: 'right', cell: ({ atMs }) => formatSpan(untilMs - atMs) },
+    { title: 'WHO', minWidth: 10, dropOrder: 1, cell: ({ parties }) => parties.join(', ') || '-' },
+  ]
+  return formatTable(waits.slice(0, MAX_ROWS), columns, totalWidth)
 }
 
 function formatRefusals({ refusals }: Report, totalWidth: number | undefined): string {
-  if (refusals.length === 0) return ''
-  const columns = [
-    { title: 'REFUSED', align: 'right' },
-    { title: 'DATASET', minWidth: 10 },
-    { title: 'NODE', minWidth: 7 },
-    { title: 'LAST TASK', minWidth: 10, dropOrder: 1 },
-    { title: 'WHY', minWidth: 20 },
-  ] as const
-  const rows = refusals
-    .slice(0, MAX_ROWS)
-    .map(({ count, dataset, node, lastTask, lastReason }) => [
-      String(count),
-      dataset,
-      node,
-      lastTask ?? '-',
-      lastReason,
-    ])
-  return withRest(formatTable(columns, rows, totalWidth), refusals.length)
+  return formatFirst(refusals, totalWidth, [
+    { title: 'REFUSED', align: 'right', cell: ({ count }) => String(count) },
+    { title: 'DATASET', minWidth: 10, cell: ({ dataset }) => dataset },
+    { title: 'NODE', minWidth: 7, cell: ({ node }) => node },
+    { title: 'LAST TASK', minWidth: 10, dropOrder: 1, cell: ({ lastTask }) => lastTask ?? '-' },
+    { title: 'WHY', minWidth: 20, cell: ({ lastReason }) => lastReason },
+  ])
 }
 
 function formatUnused({ unused, untilMs }: Report, totalWidth: number | undefined): string {
-  if (unused.length === 0) return ''
-  const columns = [
-    { title: 'UNUSED', minWidth: 12 },
-    { title: 'NODE', minWidth: 7 },
-    { title: 'SIZE', align: 'right' },
-    { title: 'SINCE', align: 'right' },
-    { title: 'LAST TASK', minWidth: 10 },
-    { title: 'LOCKED' },
-  ] as const
-  const rows = unused
-    .slice(0, MAX_ROWS)
-    .map(({ dataset, node, diskBytes, lastUsedAtMs, lastTask, isLocked }) => [
-      dataset,
-      node,
-      formatByteSize(diskBytes),
-      formatSpan(untilMs - lastUsedAtMs),
-      lastTask ?? '-',
-      isLocked ? 'yes' : '-',
-    ])
-  return withRest(formatTable(columns, rows, totalWidth), unused.length)
+  return formatFirst(unused, totalWidth, [
+    { title: 'UNUSED', minWidth: 12, cell: ({ dataset }) => dataset },
+    { title: 'NODE', minWidth: 7, cell: ({ node }) => node },
+    { title: 'SIZE', align: 'right', cell: ({ diskBytes }) => formatByteSize(diskBytes) },
+    { title: 'SINCE', align: 'right', cell: ({ lastUsedAtMs }) => formatSpan(untilMs - lastUsedAtMs) },
+    { title: 'LAST TASK', minWidth: 10, cell: ({ lastTask }) => lastTask ?? '-' },
+    { title: 'LOCKED', cell: ({ isLocked }) => (isLocked ? 'yes' : '-') },
+  ])
 }
 
 function formatAdvice({ advice }: Report): string {
@@ -144,6 +95,12 @@ function formatAdvice({ advice }: Report): string {
   return ['Suggestions:', ...advice.map(({ change, because }) => `  ${change}\n    ${because}`)].join('\n')
 }
 
-function withRest(table: string, rows: number): string {
-  return rows > MAX_ROWS ? `${table}\nand ${rows - MAX_ROWS} more: --json` : table
+/** A table of the first rows, and how many more there are. */
+function formatFirst<Row>(
+  rows: readonly Row[],
+  totalWidth: number | undefined,
+  columns: readonly TableColumn<Row>[],
+): string {
+  const table = formatTable(rows.slice(0, MAX_ROWS), columns, totalWidth)
+  return rows.length > MAX_ROWS ? `${table}\nand ${rows.length - MAX_ROWS} more: --json` : table
 }

@@ -46,9 +46,7 @@ export async function* separate<Page>(
 interface PagedTable<Row> {
   /** Reads the rows; called twice, because the first pass measures the widths. */
   readonly read: () => Pages<Row>
-  readonly columns: readonly TableColumn[]
-  /** A row's text in each column. */
-  readonly cells: (row: Row) => readonly string[]
+  readonly columns: readonly TableColumn<Row>[]
   /** The text if there are no rows. */
   readonly empty: string
 }
@@ -58,18 +56,17 @@ export async function* formatPagedTable<Row>(
   table: PagedTable<Row>,
   totalWidth: number | undefined,
 ): AsyncGenerator<string> {
-  const { columns, cells } = table
-  const shape = new TableShape(columns)
+  const shape = new TableShape(table.columns)
   let isEmpty = true
   for await (const page of table.read()) {
-    for (const row of page) shape.measure(cells(row))
+    for (const row of page) shape.measure(row)
     if (page.length > 0) isEmpty = false
   }
   if (isEmpty) {
     yield `${table.empty}\n`
     return
   }
-  const formatRow = shape.place(totalWidth)
-  yield `${formatRow(shape.titles)}\n`
-  for await (const page of table.read()) yield page.map((row) => `${formatRow(cells(row))}\n`).join('')
+  const { titles, format } = shape.place(totalWidth)
+  yield `${titles}\n`
+  for await (const page of table.read()) yield page.map((row) => `${format(row)}\n`).join('')
 }

@@ -2,7 +2,6 @@ import type { Leased } from '../../cache/api/node-api.js'
 import { hubDirectory } from '../../cache/cache-layout.js'
 import { describePrepared, describePreparedCopy } from '../../cache/prepare/describe-prepared.js'
 import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
-import type { PreparedSeveralAnswer } from '../../cache/prepare/prepared-answer.js'
 import { formatCount, groupDigits } from '../../model/format-count.js'
 import { describeEnd } from './print-ready.js'
 import type { Reporter } from './reporter.js'
@@ -18,7 +17,9 @@ export function reportPaths(
 ): void {
   const formatPaths = () => all.map((leased) => choosePath(leased, showsHubCache)).join('\n')
   const [only] = all.length === 1 ? all : []
-  const answer = only ? describePrepared(only, only.lease) : describeSeveral(all)
+  const answer = only
+    ? describePrepared(only, only.lease)
+    : { datasets: all.map((leased) => describePreparedCopy(leased, leased.lease)) }
   report.result(answer, formatPaths)
 }
 
@@ -26,10 +27,6 @@ export function reportPaths(
 export function noteStillLeased(report: Reporter, all: readonly Leased[]): void {
   for (const { copy, lease } of all)
     report.note(`${copy.dataset} stays leased to "${lease.task}"; dsc release ends that`)
-}
-
-function describeSeveral(all: readonly Leased[]): PreparedSeveralAnswer {
-  return { dsc: 1, datasets: all.map((leased) => describePreparedCopy(leased, leased.lease)) }
 }
 
 function choosePath({ copy }: Prepared, showsHubCache: boolean): string {

@@ -1,31 +1,26 @@
-import type { Answer } from '../../answers/answer.js'
+import type { Narrator } from '../../cache/surroundings.js'
 import { redactText } from '../../failure/redact.js'
 import { isLoggedToFile, log } from '../../log/log.js'
 import { isTerminal, writeAll } from '../../platform/standard-streams.js'
 import { chooseGlyphs } from '../../tui/view/text/glyphs.js'
+import type { ANSWERS, AnswerOf } from '../answers/answer-schemas.js'
 import { fitProgress } from './fit-progress.js'
 import { formatJsonPieces } from './json-pieces.js'
 
-/** Where a command's output goes: results to stdout, everything else to stderr. */
-export interface Reporter {
+/**
+ * Where a command's output goes: results to stdout, everything else to stderr. Notes and warnings are silent with
+ * `--json` and `--quiet`; progress is a line with a bar on a terminal, elsewhere one every 10 % or 30 s.
+ */
+export interface Reporter extends Narrator {
   /** Whether `--json` was given: results and errors are JSON; progress is silent unless it is JSON lines. */
   readonly isJson: boolean
   /**
-   * The command's result, printed as is with `--json`. `formatText` is called only if people read the output; it
-   * returns text without a final newline.
+   * The command's result, printed as is with `--json`: one of its `Words`. `formatText` is called only if people read the
+   * output; it returns text without a final newline.
    */
-  result(answer: Answer, formatText: () => string): void
+  result<Words extends keyof typeof ANSWERS>(answer: AnswerOf<Words>, formatText: () => string): void
   /** The command's result in pieces, if it is too long to be in memory at once; the last piece ends the last line. */
   stream(pieces: AsyncIterable<string> | Iterable<string>): Promise<void>
-  /** A sentence for people, on stderr; silent with `--json` and `--quiet`. */
-  note(sentence: string): void
-  /** A sentence that every user of the result must know; here, a note. */
-  warn(sentence: string): void
-  /**
-   * A line that replaces itself on a terminal, with a bar if `doneRatio` (0 to 1) is given; elsewhere printed every 10
-   * % or 30 s. `undefined` clears it.
-   */
-  progress(line: string | undefined, doneRatio?: number): void
 }
 
 /** Time between progress lines in a log, in ms: usually, and at least (while 10 % take only a moment). */
@@ -58,7 +53,7 @@ export function createReporter(options: {
     result(answer, formatText) {
       clearLine()
       if (options.isJson) {
-        for (const piece of formatJsonPieces(answer)) writeAll('stdout', redactText(piece))
+        for (const piece of formatJsonPieces({ dsc: 1, ...answer })) writeAll('stdout', redactText(piece))
         writeAll('stdout', '\n')
         return
       }

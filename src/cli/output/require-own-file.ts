@@ -14,9 +14,7 @@ export async function requireOwnFile(path: string | undefined, mark: ResultMark)
   throw new DscError(
     'CONFIRMATION_REQUIRED',
     `${path} exists and was not written by this command; it stays as it is`,
-    {
-      hint: 'name another file, or move that one away',
-    },
+    { hint: 'name another file, or move that one away' },
   )
 }
 

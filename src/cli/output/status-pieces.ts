@@ -15,8 +15,15 @@ import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import type { StatusSummary } from '../../cache/status/summarize-status.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import { formatElements, formatLines, separate } from './list-pieces.js'
-import { copyCells, formatAfterCopies, formatNodes, holdingCells, NO_COPIES } from './status-table.js'
-import { type TableColumn, TableShape } from './text-table.js'
+import {
+  copyColumns,
+  formatAfterCopies,
+  formatNodes,
+  type HeldDataset,
+  listHeld,
+  NO_COPIES,
+} from './status-table.js'
+import { TableShape } from './text-table.js'
 
 /** The source of a status: a few numbers at once, copies page by page. */
 interface StatusSupply {
@@ -75,28 +82,18 @@ export async function* formatStatusText(
 ): AsyncGenerator<string> {
   const { summary } = supply
   const nowMs = summary.takenAtMs
-  const holdings: (readonly string[])[] = []
-  const [plain, striped] = [
-    new TableShape(copyColumns({ hasStripes: false })),
-    new TableShape(copyColumns({ hasStripes: true })),
-  ]
-  let hasStripes = false
+  const holdings: HeldDataset[] = []
+  const shape = new TableShape(copyColumns(nowMs))
   for await (const copies of readDatasetCopies(readPages(supply))) {
-    holdings.push(...holdingCells(copies))
-    for (const copy of copies) {
-      hasStripes ||= copy.stripe !== undefined
-      plain.measure(copyCells(copy, { hasStripes: false, nowMs }))
-      striped.measure(copyCells(copy, { hasStripes: true, nowMs }))
-    }
+    holdings.push(...listHeld(copies))
+    for (const copy of copies) shape.measure(copy)
   }
   if (summary.nodes.length > 0) yield `${formatNodes(summary.nodes, nowMs, totalWidth)}\n\n`
   if (holdings.length === 0) yield `${NO_COPIES}\n`
   else {
-    const shape = hasStripes ? striped : plain
-    const formatRow = shape.place(totalWidth)
-    yield `${formatRow(shape.titles)}\n`
-    for await (const page of readPages(supply))
-      yield page.map((copy) => `${formatRow(copyCells(copy, { hasStripes, nowMs }))}\n`).join('')
+    const { titles, format } = shape.place(totalWidth)
+    yield `${titles}\n`
+    for await (const page of readPages(supply)) yield page.map((copy) => `${format(copy)}\n`).join('')
   }
   const after = formatAfterCopies(summary, holdings, totalWidth)
   if (after !== '') yield `\n${after}\n`
@@ -104,19 +101,4 @@ export async function* formatStatusText(
 
 function readPages({ record, filter, summary }: TextSupply) {
   return readCopyPages(record, filter, { nowMs: summary.takenAtMs })
-}
-
-/** The columns of the table of copies. */
-function copyColumns({ hasStripes }: { readonly hasStripes: boolean }): readonly TableColumn[] {
-  return [
-    { title: 'DATASET', minWidth: 12 },
-    { title: 'NODE', minWidth: 7, dropOrder: 2 },
-    { title: 'STATE' },
-    ...(hasStripes ? [{ title: 'STRIPE', align: 'right' } as const] : []),
-    { title: 'SIZE', align: 'right' },
-    { title: 'KEPT BY' },
-    { title: 'USED', align: 'right' },
-    { title: 'LAST TASK', minWidth: 10, dropOrder: 3 },
-    { title: 'VERSION', minWidth: 12, dropOrder: 4 },
-  ]
 }

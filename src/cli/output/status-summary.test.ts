@@ -65,7 +65,7 @@ test('why tells of the newest copies first, and counts the others', () => {
     }),
   )
   const text = formatExplanation(
-    explainDataset('flowers', { copies, layouts: [], leases: [], events: [], outlooks: new Map() }),
+    explainDataset('flowers', { copies, layouts: [], leases: [], events: [], outlooks: [] }),
     NOW_MS,
     undefined,
   )

@@ -9,7 +9,7 @@ import { formatNodeList } from '../../model/format-node-list.js'
 import { drawKeepers, drawState } from '../../tui/view/lists/copy-state.js'
 import { formatHolders } from '../../tui/view/lists/dataset-rows.js'
 import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
-import { formatTable } from './text-table.js'
+import { formatTable, type TableColumn } from './text-table.js'
 import { formatTransfers, formatWaits } from './transfer-tables.js'
 
 /** Maximum number of rows of each table in a summary: a page and a half each, 200 lines in total. */
@@ -72,25 +72,16 @@ function shareOf({ usage, disk }: NodeStatus): number {
 }
 
 function formatDatasets(datasets: readonly DatasetSummary[], nowMs: number, totalWidth: number): string {
-  const columns = [
-    { title: 'DATASET', minWidth: 12 },
-    { title: 'READY', align: 'right' },
-    { title: 'SIZE', align: 'right' },
-    { title: 'LEASES', align: 'right' },
-    { title: 'USED', align: 'right' },
-    { title: 'ON', minWidth: 20 },
-    { title: 'NOT READY ON', minWidth: 12 },
-  ] as const
-  const rows = datasets.map(({ dataset, ready, unready, bytes, leases, lastUsedAtMs }) => [
-    dataset,
-    String(ready.length),
-    formatByteSize(bytes),
-    leases.toLocaleString('en-US'),
-    formatSpan(nowMs - lastUsedAtMs),
-    formatNodeList(ready),
-    unready.length === 0 ? '-' : formatNodeList(unready),
-  ])
-  return formatTable(columns, rows, totalWidth)
+  const columns: readonly TableColumn<DatasetSummary>[] = [
+    { title: 'DATASET', minWidth: 12, cell: ({ dataset }) => dataset },
+    { title: 'READY', align: 'right', cell: ({ ready }) => String(ready.length) },
+    { title: 'SIZE', align: 'right', cell: ({ bytes }) => formatByteSize(bytes) },
+    { title: 'LEASES', align: 'right', cell: ({ leases }) => leases.toLocaleString('en-US') },
+    { title: 'USED', align: 'right', cell: ({ lastUsedAtMs }) => formatSpan(nowMs - lastUsedAtMs) },
+    { title: 'ON', minWidth: 20, cell: ({ ready }) => formatNodeList(ready) },
+    { title: 'NOT READY ON', minWidth: 12, cell: ({ unready }) => formatNodeList(unready) || '-' },
+  ]
+  return formatTable(datasets, columns, totalWidth)
 }
 
 /** Replaces the table of copies if there are no copies. */
@@ -105,17 +96,17 @@ export function formatAfterCopies(
     transfers,
     waits,
   }: Pick<StatusSnapshot, 'takenAtMs' | 'nodes' | 'layouts' | 'transfers' | 'waits'>,
-  holdings: readonly (readonly string[])[],
+  holdings: readonly HeldDataset[],
   totalWidth: number | undefined,
 ): string {
-  const tables = []
-  const shares = formatShares(nodes, totalWidth)
-  if (shares !== '') tables.push(shares)
-  if (nodes.length > 1 && holdings.length > 0) tables.push(formatHoldings(holdings, totalWidth))
-  if (layouts.length > 0) tables.push(formatLayouts(layouts, totalWidth))
-  if (transfers.length > 0) tables.push(formatTransfers(transfers, totalWidth))
-  if (waits.length > 0) tables.push(formatWaits(waits, takenAtMs, totalWidth))
-  return tables.join('\n\n')
+  const tables = [
+    formatShares(nodes, totalWidth),
+    nodes.length > 1 ? formatTable(holdings, HELD_COLUMNS, totalWidth) : '',
+    formatLayouts(layouts, totalWidth),
+    transfers.length > 0 ? formatTransfers(transfers, totalWidth) : '',
+    formatWaits(waits, takenAtMs, totalWidth),
+  ]
+  return tables.filter((table) => table !== '').join('\n\n')
 }
 
 /** Nodes and how full they are. */
@@ -124,122 +115,122 @@ export function formatNodes(
   nowMs: number,
   totalWidth: number | undefined,
 ): string {
-  if (nodes.length === 0) return ''
-  const columns = [
-    { title: 'NODE', minWidth: 8 },
-    { title: 'DATASETS', align: 'right' },
-    { title: 'SPACE', align: 'right' },
-    { title: 'FULL', align: 'right' },
-    { title: 'FREE', align: 'right' },
-    { title: 'MIN FREE', align: 'right', dropOrder: 2 },
-    { title: 'EVICTABLE', align: 'right', dropOrder: 1 },
-    { title: 'SEEN', align: 'right', dropOrder: 3 },
-    { title: 'OTHERS', align: 'right', dropOrder: 4 },
-    { title: 'INODES', align: 'right', dropOrder: 5 },
-    { title: 'CACHE', minWidth: 8, dropOrder: 6 },
-  ] as const
-  const rows = nodes.map(({ node, usage, disk, seenAtMs, cacheRoot }) => {
-    const allowedBytes = usage.diskBytes.allowed ?? disk.capacityBytes
-    return [
-      node,
-      usage.datasets.allowed === null
-        ? String(usage.datasets.used)
-        : `${usage.datasets.used}/${usage.datasets.allowed}`,
-      formatShare(usage.diskBytes.used, allowedBytes),
-      formatPercent(usage.diskBytes.used, allowedBytes),
-      formatByteSize(usage.free.freeBytes),
-      usage.free.minFreeBytes === null ? '-' : formatByteSize(usage.free.minFreeBytes),
-      formatByteSize(usage.evictableBytes),
-      formatSpan(nowMs - seenAtMs),
-      formatByteSize(usage.onDisk.othersBytes),
-      usage.inodes === null ? '-' : formatPercent(usage.inodes.used, usage.inodes.allowed ?? 0),
-      cacheRoot,
-    ]
-  })
-  return formatTable(columns, rows, totalWidth)
+  const allowedOf = ({ usage, disk }: NodeStatus) => usage.diskBytes.allowed ?? disk.capacityBytes
+  const columns: readonly TableColumn<NodeStatus>[] = [
+    { title: 'NODE', minWidth: 8, cell: ({ node }) => node },
+    { title: 'DATASETS', align: 'right', cell: ({ usage }) => formatPart(usage.datasets) },
+    {
+      title: 'SPACE',
+      align: 'right',
+      cell: (node) => formatShare(node.usage.diskBytes.used, allowedOf(node)),
+    },
+    {
+      title: 'FULL',
+      align: 'right',
+      cell: (node) => formatPercent(node.usage.diskBytes.used, allowedOf(node)),
+    },
+    { title: 'FREE', align: 'right', cell: ({ usage }) => formatByteSize(usage.free.freeBytes) },
+    {
+      ...{ title: 'MIN FREE', align: 'right', dropOrder: 2 },
+      cell: ({ usage: { free } }) => (free.minFreeBytes === null ? '-' : formatByteSize(free.minFreeBytes)),
+    },
+    {
+      ...{ title: 'EVICTABLE', align: 'right', dropOrder: 1 },
+      cell: ({ usage }) => formatByteSize(usage.evictableBytes),
+    },
+    { title: 'SEEN', align: 'right', dropOrder: 3, cell: ({ seenAtMs }) => formatSpan(nowMs - seenAtMs) },
+    {
+      ...{ title: 'OTHERS', align: 'right', dropOrder: 4 },
+      cell: ({ usage }) => formatByteSize(usage.onDisk.othersBytes),
+    },
+    {
+      ...{ title: 'INODES', align: 'right', dropOrder: 5 },
+      cell: ({ usage: { inodes } }) =>
+        inodes === null ? '-' : formatPercent(inodes.used, inodes.allowed ?? 0),
+    },
+    { title: 'CACHE', minWidth: 8, dropOrder: 6, cell: ({ cacheRoot }) => cacheRoot },
+  ]
+  return formatTable(nodes, columns, totalWidth)
+}
+
+function formatPart({ used, allowed }: { readonly used: number; readonly allowed: number | null }): string {
+  return allowed === null ? String(used) : `${used}/${allowed}`
 }
 
 /** The guaranteed shares of each node, and their use. Empty if no node has shares. */
 function formatShares(nodes: readonly NodeStatus[], totalWidth: number | undefined): string {
-  const columns = [
-    { title: 'SHARE', minWidth: 12 },
-    { title: 'NODE', minWidth: 8 },
-    { title: 'OF NODE', align: 'right' },
-    { title: 'GUARANTEED', align: 'right' },
-    { title: 'USED', align: 'right' },
-    { title: 'BORROWED', align: 'right' },
-    { title: 'DATASETS', align: 'right' },
-  ] as const
-  const rows = nodes.flatMap(({ node, usage }) =>
-    usage.shares.map((standing) => [
-      standing.party ?? '(no share)',
-      node,
-      `${standing.percent}%`,
-      formatByteSize(standing.guaranteedBytes),
-      formatByteSize(standing.usedBytes),
-      standing.borrowedBytes === 0 ? '-' : formatByteSize(standing.borrowedBytes),
-      String(standing.usedDatasets),
-    ]),
+  const standings = nodes.flatMap(({ node, usage }) =>
+    usage.shares.map((standing) => ({ node, ...standing })),
   )
-  return rows.length === 0 ? '' : formatTable(columns, rows, totalWidth)
+  const columns: readonly TableColumn<(typeof standings)[number]>[] = [
+    { title: 'SHARE', minWidth: 12, cell: ({ party }) => party ?? '(no share)' },
+    { title: 'NODE', minWidth: 8, cell: ({ node }) => node },
+    { title: 'OF NODE', align: 'right', cell: ({ percent }) => `${percent}%` },
+    { title: 'GUARANTEED', align: 'right', cell: ({ guaranteedBytes }) => formatByteSize(guaranteedBytes) },
+    { title: 'USED', align: 'right', cell: ({ usedBytes }) => formatByteSize(usedBytes) },
+    {
+      ...{ title: 'BORROWED', align: 'right' },
+      cell: ({ borrowedBytes }) => (borrowedBytes === 0 ? '-' : formatByteSize(borrowedBytes)),
+    },
+    { title: 'DATASETS', align: 'right', cell: ({ usedDatasets }) => String(usedDatasets) },
+  ]
+  return formatTable(standings, columns, totalWidth)
 }
 
-/** A copy's row in the table of `copyColumns`. */
-export function copyCells(
-  copy: CopyUse,
-  { hasStripes, nowMs }: { readonly hasStripes: boolean; readonly nowMs: number },
-): readonly string[] {
+/** The columns of the table of copies. */
+export function copyColumns(nowMs: number): readonly TableColumn<CopyUse>[] {
   return [
-    copy.dataset,
-    copy.node,
-    drawState(copy).text,
-    ...(hasStripes ? [copy.stripe ? formatStripe(copy.stripe) : '-'] : []),
-    formatByteSize(copy.chargedBytes),
-    drawKeepers(copy).text,
-    formatSpan(nowMs - copy.lastUsedAtMs),
-    copy.lastTask ?? '-',
-    copy.version?.slice(0, 12) ?? '-',
+    { title: 'DATASET', minWidth: 12, cell: ({ dataset }) => dataset },
+    { title: 'NODE', minWidth: 7, dropOrder: 2, cell: ({ node }) => node },
+    { title: 'STATE', cell: (copy) => drawState(copy).text },
+    {
+      ...{ title: 'STRIPE', align: 'right', isLeftOutWhereEmpty: true },
+      cell: ({ stripe }) => (stripe ? formatStripe(stripe) : '-'),
+    },
+    { title: 'SIZE', align: 'right', cell: ({ chargedBytes }) => formatByteSize(chargedBytes) },
+    { title: 'KEPT BY', cell: (copy) => drawKeepers(copy).text },
+    { title: 'USED', align: 'right', cell: ({ lastUsedAtMs }) => formatSpan(nowMs - lastUsedAtMs) },
+    { title: 'LAST TASK', minWidth: 10, dropOrder: 3, cell: ({ lastTask }) => lastTask ?? '-' },
+    { title: 'VERSION', minWidth: 12, dropOrder: 4, cell: ({ version }) => version?.slice(0, 12) ?? '-' },
   ]
 }
 
-/** Nodes × datasets: who holds what. `*` means in use; a percentage, how much is there so far. */
-function formatHoldings(rows: readonly (readonly string[])[], totalWidth: number | undefined): string {
-  const columns = [
-    { title: 'HELD', minWidth: 12 },
-    { title: 'NODES', align: 'right' },
-    { title: 'BY', minWidth: 20 },
-  ] as const
-  return formatTable(columns, rows, totalWidth)
+/** A dataset, the number of nodes that have it, and their names: `*` means in use; a percentage, how much is there. */
+export interface HeldDataset {
+  readonly dataset: string
+  readonly ready: number
+  readonly by: string
 }
 
-/** The rows, one per dataset in `copies`, of the table of who holds what. */
-export function holdingCells(copies: readonly CopyUse[]): readonly (readonly string[])[] {
-  return listHoldings(copies).map(({ dataset, nodes }) => [
-    dataset,
-    String(nodes.filter(({ state }) => state === 'ready').length),
-    formatHolders(nodes),
-  ])
+const HELD_COLUMNS: readonly TableColumn<HeldDataset>[] = [
+  { title: 'HELD', minWidth: 12, cell: ({ dataset }) => dataset },
+  { title: 'NODES', align: 'right', cell: ({ ready }) => String(ready) },
+  { title: 'BY', minWidth: 20, cell: ({ by }) => by },
+]
+
+/** The datasets in `copies`, each with the nodes that hold it. */
+export function listHeld(copies: readonly CopyUse[]): readonly HeldDataset[] {
+  return listHoldings(copies).map(({ dataset, nodes }) => {
+    return { dataset, ready: nodes.filter(({ state }) => state === 'ready').length, by: formatHolders(nodes) }
+  })
 }
 
 function formatLayouts(layouts: readonly StripedLayout[], totalWidth: number | undefined): string {
-  const columns = [
-    { title: 'STRIPED', minWidth: 12 },
-    { title: 'READY', align: 'right' },
-    { title: 'NODES', minWidth: 12 },
-    { title: 'MISSING', minWidth: 10 },
-    { title: 'VERSION', minWidth: 12, dropOrder: 1 },
-  ] as const
-  const rows = layouts.map(({ dataset, stripes, nodes, version }) => {
-    const missing = stripes.filter(({ state }) => state === 'missing')
-    return [
-      dataset,
-      `${stripes.filter(({ state }) => state === 'ready').length}/${nodes.length}`,
-      formatNodeList(nodes),
-      missing.length === 0
-        ? '-'
-        : missing.map(({ index, node }) => `${index + 1}/${nodes.length} on ${node}`).join(', '),
-      version.slice(0, 12),
-    ]
-  })
-  return formatTable(columns, rows, totalWidth)
+  const columns: readonly TableColumn<StripedLayout>[] = [
+    { title: 'STRIPED', minWidth: 12, cell: ({ dataset }) => dataset },
+    {
+      ...{ title: 'READY', align: 'right' },
+      cell: ({ stripes, nodes }) =>
+        `${stripes.filter(({ state }) => state === 'ready').length}/${nodes.length}`,
+    },
+    { title: 'NODES', minWidth: 12, cell: ({ nodes }) => formatNodeList(nodes) },
+    { title: 'MISSING', minWidth: 10, cell: formatMissing },
+    { title: 'VERSION', minWidth: 12, dropOrder: 1, cell: ({ version }) => version.slice(0, 12) },
+  ]
+  return formatTable(layouts, columns, totalWidth)
+}
+
+function formatMissing({ stripes, nodes }: StripedLayout): string {
+  const missing = stripes.filter(({ state }) => state === 'missing')
+  return missing.map(({ index, node }) => `${index + 1}/${nodes.length} on ${node}`).join(', ') || '-'
 }

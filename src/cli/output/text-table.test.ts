@@ -7,18 +7,18 @@ import { formatStatusText } from './status-pieces.js'
 import { findTerminalWidth, formatTable } from './text-table.js'
 
 const COLUMNS = [
-  { title: 'NAME', minWidth: 6 },
-  { title: 'SIZE', align: 'right' },
+  { title: 'NAME', minWidth: 6, cell: ([name]: readonly string[]) => name! },
+  { title: 'SIZE', align: 'right', cell: ([, size]: readonly string[]) => size! },
 ] as const
 
 test('a table without a terminal is as wide as what it holds', () => {
   assert.equal(
     formatTable(
-      COLUMNS,
       [
         ['a long name', '1 GiB'],
         ['b', '12 GiB'],
       ],
+      COLUMNS,
       undefined,
     ),
     'NAME           SIZE\na long name   1 GiB\nb            12 GiB',
@@ -28,11 +28,11 @@ test('a table without a terminal is as wide as what it holds', () => {
 test('on a terminal names are cut, numbers never', () => {
   assert.equal(
     formatTable(
-      COLUMNS,
       [
         ['a long name', '1 GiB'],
         ['b', '12 GiB'],
       ],
+      COLUMNS,
       14,
     ),
     'NAME      SIZE\na lon…   1 GiB\nb       12 GiB',
@@ -40,7 +40,7 @@ test('on a terminal names are cut, numbers never', () => {
 })
 
 test('numbers stay whole even where the terminal is too narrow for them', () => {
-  assert.match(formatTable(COLUMNS, [['a long name', '1023 MiB/1.02 TiB']], 10), /1023 MiB\/1\.02 TiB$/)
+  assert.match(formatTable([['a long name', '1023 MiB/1.02 TiB']], COLUMNS, 10), /1023 MiB\/1\.02 TiB$/)
 })
 
 test('a status fits a terminal of 80 cells', async () => {

@@ -2,8 +2,9 @@ import { type ColumnSpec, layoutColumns } from '../../tui/view/text/column-layou
 import { cellWidth, fitText, withoutControls } from '../../tui/view/text/text-cells.js'
 
 /** A column of a table for people. */
-export interface TableColumn {
+export interface TableColumn<Row> {
   readonly title: string
+  readonly cell: (row: Row) => string
   readonly align?: 'left' | 'right'
   /** Cells to which the column can be cut; without it, every cell is shown whole. */
   readonly minWidth?: number
@@ -16,58 +17,58 @@ export interface TableColumn {
 const GAP = 2
 
 /**
- * Formats rows under titles, in columns two spaces apart. On a terminal of `totalWidth` cells, long texts are cut;
- * `undefined` (a pipe, a file) cuts nothing. Numbers are never cut.
+ * Formats rows under titles, in columns two spaces apart; nothing without rows. On a terminal of `totalWidth` cells, long
+ * texts are cut; `undefined` (a pipe, a file) cuts nothing. Numbers are never cut.
  */
-export function formatTable(
-  columns: readonly TableColumn[],
-  rows: readonly (readonly string[])[],
+export function formatTable<Row>(
+  rows: readonly Row[],
+  columns: readonly TableColumn<Row>[],
   totalWidth: number | undefined,
 ): string {
-  const table = new TableShape(columns)
-  for (const row of rows) table.measure(row)
-  const formatRow = table.place(totalWidth)
-  return [table.titles, ...rows].map(formatRow).join('\n')
+  if (rows.length === 0) return ''
+  const shape = new TableShape(columns)
+  for (const row of rows) shape.measure(row)
+  const table = shape.place(totalWidth)
+  return [table.titles, ...rows.map(table.format)].join('\n')
 }
 
 /** The widths of a table whose rows are not all in memory: measure each row first, then write each. */
-export class TableShape {
-  readonly titles: readonly string[]
-  readonly #columns: readonly TableColumn[]
+export class TableShape<Row> {
+  readonly #columns: readonly TableColumn<Row>[]
   readonly #widths: number[]
   readonly #isShown: boolean[]
 
-  constructor(columns: readonly TableColumn[]) {
+  constructor(columns: readonly TableColumn<Row>[]) {
     this.#columns = columns
-    this.titles = columns.map(({ title }) => title)
-    this.#widths = this.titles.map(cellWidth)
+    this.#widths = columns.map(({ title }) => cellWidth(title))
     this.#isShown = columns.map(({ isLeftOutWhereEmpty }) => !isLeftOutWhereEmpty)
   }
 
-  measure(row: readonly string[]): void {
-    for (let at = 0; at < this.#widths.length; at++) {
-      const width = cellWidth(withoutControls(row[at] ?? ''))
-      if (width > this.#widths[at]!) this.#widths[at] = width
-      if (row[at] !== '-') this.#isShown[at] = true
+  measure(row: Row): void {
+    for (const [at, { cell }] of this.#columns.entries()) {
+      const text = cell(row)
+      this.#widths[at] = Math.max(this.#widths[at]!, cellWidth(withoutControls(text)))
+      if (text !== '-') this.#isShown[at] = true
     }
   }
 
-  /** Writes one row after the other, in `totalWidth` cells; `undefined` cuts nothing. */
-  place(totalWidth: number | undefined): (row: readonly string[]) => string {
+  /** The line of titles and what formats one row after the other, in `totalWidth` cells; `undefined` cuts nothing. */
+  place(totalWidth: number | undefined): { readonly titles: string; readonly format: (row: Row) => string } {
     const shown = this.#columns.map((column, at) => ({ column, at })).filter(({ at }) => this.#isShown[at])
     const specs = shown.map(({ column, at }): ColumnSpec => {
       const [width, { minWidth }] = [this.#widths[at]!, column]
       return { ...column, minWidth: minWidth === undefined ? width : Math.min(width, minWidth), width }
     })
     const placed = layoutColumns(specs, totalWidth ?? Number.POSITIVE_INFINITY, GAP)
-    return (row) =>
+    const write = (cellOf: (column: TableColumn<Row>) => string) =>
       placed
         .map(({ index, width }) => {
-          const { column, at } = shown[index]!
-          return fitText(row[at] ?? '', width, { align: column.align })
+          const { column } = shown[index]!
+          return fitText(cellOf(column), width, { align: column.align })
         })
         .join(' '.repeat(GAP))
         .trimEnd()
+    return { titles: write(({ title }) => title), format: (row) => write(({ cell }) => cell(row)) }
   }
 }
 

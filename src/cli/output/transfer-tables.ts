@@ -3,35 +3,30 @@ import type { WaitStatus } from '../../cache/status/list-waits.js'
 import { redactUrl } from '../../failure/redact.js'
 import { formatReader, formatWay } from '../../tui/view/format-transfer.js'
 import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
-import { formatTable } from './text-table.js'
+import { formatTable, type TableColumn } from './text-table.js'
 
 /** The downloads, their stagers, and the readers during the download. */
 export function formatTransfers(
   transfers: readonly TransferStatus[],
   totalWidth: number | undefined,
 ): string {
-  const columns = [
-    { title: 'STAGING', minWidth: 12 },
-    { title: 'NODE', minWidth: 7, dropOrder: 1 },
-    { title: 'WRITTEN', align: 'right' },
-    { title: 'DONE', align: 'right' },
-    { title: 'STAGER', minWidth: 10 },
-    { title: 'WAITING', align: 'right' },
-    { title: 'SOURCE', minWidth: 12, dropOrder: 2 },
-  ] as const
-  const rows = transfers.map((transfer) => [
-    transfer.dataset,
-    formatWay(transfer),
-    formatWritten(transfer),
-    transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.contentBytes),
-    transfer.stager ?? 'nobody',
-    String(transfer.waitingTasks.length),
-    transfer.source === null ? '-' : redactUrl(transfer.source),
-  ])
+  const columns: readonly TableColumn<TransferStatus>[] = [
+    { title: 'STAGING', minWidth: 12, cell: ({ dataset }) => dataset },
+    { title: 'NODE', minWidth: 7, dropOrder: 1, cell: formatWay },
+    { title: 'WRITTEN', align: 'right', cell: formatWritten },
+    { title: 'DONE', align: 'right', cell: formatDone },
+    { title: 'STAGER', minWidth: 10, cell: ({ stager }) => stager ?? 'nobody' },
+    { title: 'WAITING', align: 'right', cell: ({ waitingTasks }) => String(waitingTasks.length) },
+    { title: 'SOURCE', minWidth: 12, dropOrder: 2, cell: ({ source }) => (source ? redactUrl(source) : '-') },
+  ]
   const read = transfers.flatMap(({ dataset, readers = [] }) =>
     readers.map((reader) => `${dataset} is read during the download by ${formatReader(reader)}`),
   )
-  return [formatTable(columns, rows, totalWidth), ...read].join('\n')
+  return [formatTable(transfers, columns, totalWidth), ...read].join('\n')
+}
+
+function formatDone({ state, writtenBytes, contentBytes }: TransferStatus): string {
+  return state === 'reserved' ? '-' : formatPercent(writtenBytes, contentBytes)
 }
 
 function formatWritten({ state, stager, writtenBytes, contentBytes }: TransferStatus): string {
@@ -49,31 +44,18 @@ export function formatWaits(
   totalWidth: number | undefined,
 ): string {
   return (['staging', 'room'] as const)
-    .map((kind) => [kind, waits.filter((wait) => wait.kind === kind)] as const)
-    .filter(([, some]) => some.length > 0)
-    .map(([kind, some]) => formatKind(WAIT_TITLES[kind], some, nowMs, totalWidth))
+    .map((kind) => {
+      const [who, what, time] = WAIT_TITLES[kind]
+      const columns: readonly TableColumn<WaitStatus>[] = [
+        { title: who, minWidth: 12, cell: ({ task }) => task },
+        { title: what, minWidth: 10, cell: ({ dataset }) => dataset },
+        { title: 'NODE', minWidth: 7, dropOrder: 1, cell: ({ node }) => node },
+        { title: time, align: 'right', cell: ({ sinceMs }) => formatSpan(nowMs - sinceMs) },
+        { title: 'BECAUSE', minWidth: 20, cell: ({ reason }) => reason.split('\n', 1)[0]! },
+      ]
+      const some = waits.filter((wait) => wait.kind === kind)
+      return formatTable(some, columns, totalWidth)
+    })
+    .filter((table) => table !== '')
     .join('\n\n')
-}
-
-function formatKind(
-  [who, what, time]: readonly [string, string, string],
-  waits: readonly WaitStatus[],
-  nowMs: number,
-  totalWidth: number | undefined,
-): string {
-  const columns = [
-    { title: who, minWidth: 12 },
-    { title: what, minWidth: 10 },
-    { title: 'NODE', minWidth: 7, dropOrder: 1 },
-    { title: time, align: 'right' },
-    { title: 'BECAUSE', minWidth: 20 },
-  ] as const
-  const rows = waits.map(({ task, dataset, node, sinceMs, reason }) => [
-    task,
-    dataset,
-    node,
-    formatSpan(nowMs - sinceMs),
-    reason.split('\n', 1)[0]!,
-  ])
-  return formatTable(columns, rows, totalWidth)
 }

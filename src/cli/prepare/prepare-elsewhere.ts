@@ -1,4 +1,4 @@
-import type { NodeOutcome } from '../../agent/calls/prepare-on-nodes.js'
+import type { NodeOutcome, NodesRequest } from '../../agent/calls/prepare-on-nodes.js'
 import { describePreparedCopy, describePreparedElsewhere } from '../../cache/prepare/describe-prepared.js'
 import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
 import { DscError, describeFailure } from '../../failure/dsc-error.js'
@@ -6,19 +6,10 @@ import { formatByteSize } from '../../model/byte-size.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import type { LeaseRequest } from '../../model/lease.js'
-import type { NodeOutcomeAnswer, PreparedNodesAnswer } from '../answers/cluster-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
+import type { NodeOutcomeAnswer } from '../answers/cluster-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
-
-/** A dataset for agents to stage, and how. */
-export interface NodesRequest {
-  readonly dataset: Dataset
-  readonly lease: LeaseRequest
-  readonly isRefresh: boolean
-  readonly isPrefetch?: boolean | undefined
-  /** Overrides each node's own limit. */
-  readonly bandwidthBytesPerSecond?: number | undefined
-}
 
 /** `dsc prepare --nodes` and `--all`: asks agents to stage in parallel, and shows the progress of each. */
 export async function prepareManyNodes(
@@ -26,18 +17,13 @@ export async function prepareManyNodes(
   request: NodesRequest & { readonly nodes: readonly string[] | undefined },
 ): Promise<void> {
   const { dataset } = request
-  const { prepareOnNodes } = await import('../../agent/calls/prepare-on-nodes.js')
-  const { readAgentAccess } = await import('../../agent/calls/agent-access.js')
-  const outcomes = await prepareOnNodes({
-    ...request,
+  const cluster = await context.openCluster()
+  const outcomes = await cluster.prepareOnNodes(request, {
     signal: context.signal,
-    record: await context.openRecord(),
-    access: await readAgentAccess(await context.config()),
     onProgress: showNodes(context, dataset.name),
   })
   context.report.progress(undefined)
-  const answer: PreparedNodesAnswer = {
-    dsc: 1,
+  const answer: AnswerOf<'prepare --nodes'> = {
     dataset: dataset.name,
     nodes: outcomes.map((outcome) => describeOutcome(outcome, request.lease)),
   }
@@ -64,9 +50,7 @@ export function throwFailures(outcomes: readonly NodeOutcome[]): void {
   throw new DscError(
     'NODES_FAILED',
     `${failed.length} of ${formatCount(outcomes.length, 'node')} failed: ${messages}`,
-    {
-      hint: failed[0]!.error.hint,
-    },
+    { hint: failed[0]!.error.hint },
   )
 }
 
@@ -76,7 +60,13 @@ export async function prepareRemotely(
   dataset: Dataset,
   lease: LeaseRequest,
 ): Promise<boolean> {
-  const { node } = await context.config()
+  const { node, door } = await context.config()
+  if (door !== undefined)
+    throw new DscError(
+      'NOT_PERMITTED',
+      '--remote prints a URL that opens with the token of the agents alone, which the service of this node keeps',
+      { hint: `dsc prepare ${dataset.name}` },
+    )
   const record = await context.openRecord()
   const here = await record.listCopies({ dataset: dataset.name, node, states: ['ready'] }, record.nowMs())
   if (here.some((copy) => !copy.stripe)) return false

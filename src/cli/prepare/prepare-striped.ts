@@ -1,16 +1,11 @@
-import type { NodeOutcome } from '../../agent/calls/prepare-on-nodes.js'
+import type { NodeOutcome, NodesRequest } from '../../agent/calls/prepare-on-nodes.js'
 import type { Copy } from '../../model/copy.js'
 import type { LeaseRequest } from '../../model/lease.js'
-import type { PreparedStripesAnswer, StripeOutcomeAnswer } from '../answers/cluster-answers.js'
+import type { AnswerOf } from '../answers/answer-schemas.js'
+import type { StripeOutcomeAnswer } from '../answers/cluster-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
-import {
-  describeOutcome,
-  type NodesRequest,
-  outcomeColumns,
-  showNodes,
-  throwFailures,
-} from './prepare-elsewhere.js'
+import { describeOutcome, outcomeColumns, showNodes, throwFailures } from './prepare-elsewhere.js'
 
 /** `dsc prepare --stripe`: asks agents to stage one stripe each; a job here reads the path of this node's stripe. */
 export async function prepareStriped(
@@ -18,21 +13,16 @@ export async function prepareStriped(
   request: NodesRequest & { readonly nodes: readonly string[] },
 ): Promise<void> {
   const { dataset, nodes } = request
-  const { prepareStripes } = await import('../../agent/stripes/prepare-stripes.js')
-  const { readAgentAccess } = await import('../../agent/calls/agent-access.js')
   const config = await context.config()
-  const outcomes = await prepareStripes({
-    ...request,
+  const cluster = await context.openCluster()
+  const outcomes = await cluster.prepareStripes(request, {
     signal: context.signal,
-    record: await context.openRecord(),
-    access: await readAgentAccess(config),
     onProgress: showNodes(context, dataset.name),
   })
   context.report.progress(undefined)
   const ready = outcomes.flatMap((outcome) => (outcome.outcome === 'ready' ? [outcome.prepared.copy] : []))
   const own = ready.find(({ node }) => node === config.node)
-  const answer: PreparedStripesAnswer = {
-    dsc: 1,
+  const answer: AnswerOf<'prepare --stripe'> = {
     dataset: dataset.name,
     version: ready[0]?.version ?? null,
     node: config.node,

@@ -1,5 +1,4 @@
 import { DscError, describeFailure } from '../../failure/dsc-error.js'
-import type { NotPreparedAnswer } from '../answers/cluster-answers.js'
 import type { CliContext } from '../context.js'
 
 /** How long a command may clean up after the deadline, in ms, before it is abandoned. */
@@ -51,8 +50,10 @@ export async function runAsProlog(
   } catch (error) {
     if (!(error instanceof DscError)) throw error
     process.stderr.write(`dsc: ${dataset} is not staged, the job starts without it: ${error.message}\n`)
-    const answer: NotPreparedAnswer = { dsc: 1, dataset, path: null, error: describeFailure(error) }
-    context.report.result(answer, () => '')
+    context.report.result<'prepare --prolog'>(
+      { dataset, path: null, error: describeFailure(error) },
+      () => '',
+    )
     // Something may still wait for a server that does not answer, but nothing is worth waiting for any more.
     process.exit(0)
   }

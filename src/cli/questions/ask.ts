@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 
 /** Asks a person; an empty answer means `byDefault`. */
@@ -17,18 +18,15 @@ export async function withQuestions<Value>(
   // One iterator for all questions: it keeps lines that were typed ahead or pasted.
   const terminal = createInterface({ input: process.stdin, output: process.stderr, signal })
   const answers = terminal[Symbol.asyncIterator]()
-  try {
-    return await work(async (question, byDefault) => {
-      terminal.setPrompt(`${question} [${byDefault}]: `)
-      terminal.prompt()
-      const answer = await answers.next()
-      // Ctrl+C, Ctrl+D or a signal.
-      if (answer.done) throw new DscError('INTERRUPTED', 'stopped before every question was answered')
-      return answer.value.trim() || byDefault
-    })
-  } finally {
-    terminal.close()
-  }
+  using _ = atEndNow(() => terminal.close())
+  return await work(async (question, byDefault) => {
+    terminal.setPrompt(`${question} [${byDefault}]: `)
+    terminal.prompt()
+    const answer = await answers.next()
+    // Ctrl+C, Ctrl+D or a signal.
+    if (answer.done) throw new DscError('INTERRUPTED', 'stopped before every question was answered')
+    return answer.value.trim() || byDefault
+  })
 }
 
 /** A setting that an option gives, or a person, or the default. Asks again, with the reason, where `parse` refuses. */

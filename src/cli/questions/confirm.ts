@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 
 /**
@@ -16,9 +17,6 @@ export async function confirm(
     })
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
-  } finally {
-    terminal.close()
-  }
+  using _ = atEndNow(() => terminal.close())
+  return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
 }

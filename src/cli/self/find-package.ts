@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
+import { tryReadFile } from '../../platform/try-read-file.js'
 
 /** A package that a program is part of, and the command that updates it. */
 export interface Package {
@@ -18,7 +19,7 @@ export async function findPackage(path: string): Promise<Package | undefined> {
       ? { name: 'the npm package', command: 'npm install --global <the new dsc-….tgz>' }
       : { name: 'a checkout', command: `cd ${prefix} && git pull && npm ci` }
   }
-  if (readOrNothing(join(prefix, '../var/lib/dpkg/info/dsc.list')).includes('/usr/bin/dsc\n'))
+  if (tryReadFile(join(prefix, '../var/lib/dpkg/info/dsc.list'))?.includes('/usr/bin/dsc\n'))
     return { name: 'the deb', command: 'sudo apt install ./<the new dsc_….deb>' }
   if (existsSync(join(prefix, 'lib/dsc'))) {
     return existsSync(join(prefix, 'lib/sysimage/rpm')) || existsSync(join(prefix, '../var/lib/rpm'))
@@ -32,7 +33,7 @@ export async function findPackage(path: string): Promise<Package | undefined> {
 async function findWheel(path: string, prefix: string): Promise<Package | undefined> {
   const { default: glob } = await import('fast-glob')
   const records = await glob('{lib,lib64}/python3*/*-packages/dsc_data-*.dist-info/RECORD', { cwd: prefix })
-  if (!records.some((record) => /^(\.\.\/)+bin\/dsc,/m.test(readOrNothing(join(prefix, record)))))
+  if (!records.some((record) => /^(\.\.\/)+bin\/dsc,/m.test(tryReadFile(join(prefix, record)) ?? '')))
     return undefined
   const wheel = '<the new dsc_data-….whl>'
   if (existsSync(join(prefix, 'uv-receipt.toml')))
@@ -40,12 +41,4 @@ async function findWheel(path: string, prefix: string): Promise<Package | undefi
   if (existsSync(join(prefix, 'pipx_metadata.json')))
     return { name: 'a wheel', command: `pipx install --force ${wheel}` }
   return { name: 'a wheel', command: `${join(dirname(path), 'python')} -m pip install --upgrade ${wheel}` }
-}
-
-function readOrNothing(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return '' // missing, or not for this user
-  }
 }

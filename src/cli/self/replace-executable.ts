@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { isRefused } from '../../platform/disk-failure.js'
 import { createUniqueId } from '../../platform/unique-id.js'
@@ -63,9 +64,6 @@ export async function replaceExecutable(
 
 function sync(folder: string): void {
   const descriptor = openSync(folder, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
+  using _ = atEndNow(() => closeSync(descriptor))
+  fsyncSync(descriptor)
 }

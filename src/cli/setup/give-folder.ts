@@ -9,6 +9,7 @@ import {
   readdirSync,
   realpathSync,
 } from 'node:fs'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Account } from '../../platform/user-directory.js'
 import { isGiven } from './read-facts.js'
@@ -24,15 +25,12 @@ export function giveFolder(path: string, user: Account): void {
   const real = realpathSync(path)
   isGiven(real, user)
   const descriptor = openSync(real, constants.O_DIRECTORY | constants.O_NOFOLLOW)
-  try {
-    const { uid } = fstatSync(descriptor)
-    if (uid !== 0 && uid !== user.uid) throw replaced(path)
-    fchmodSync(descriptor, 0o755) // before the look into it: others may add nothing from now on
-    if (uid !== user.uid && readdirSync(real).length > 0) throw replaced(path)
-    fchownSync(descriptor, user.uid, user.gid)
-  } finally {
-    closeSync(descriptor)
-  }
+  using _ = atEndNow(() => closeSync(descriptor))
+  const { uid } = fstatSync(descriptor)
+  if (uid !== 0 && uid !== user.uid) throw replaced(path)
+  fchmodSync(descriptor, 0o755) // before the look into it: others may add nothing from now on
+  if (uid !== user.uid && readdirSync(real).length > 0) throw replaced(path)
+  fchownSync(descriptor, user.uid, user.gid)
 }
 
 function replaced(path: string): DscError {

@@ -1,15 +1,17 @@
+import { statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { describeUndone } from '../../cache/upkeep/describe-deed.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
-import { holdByThisProcess } from '../../platform/processes.js'
+import { checkProcess, holdByThisProcess } from '../../platform/processes.js'
 import { findUserName } from '../../platform/this-user.js'
+import { tryReadFile } from '../../platform/try-read-file.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
 import type { StatusActions } from '../../tui/status-actions.js'
+import type { Action } from '../../tui/view/screen-state.js'
 import type { CliContext } from '../context.js'
-import { findStager } from './find-stager.js'
 
 /** Life of the screen's own lease on a download where nobody can see whether the screen still runs, in ms. */
 const LEASE_MS = 24 * 3_600_000
@@ -30,24 +32,14 @@ export class ActionPerformer implements StatusActions {
     this.#user = findUserName(context.environment)
   }
 
-  lock(copyId: string, reason: string): Promise<void> {
-    return this.#track(this.#setLock(copyId, reason))
-  }
-
-  unlock(copyId: string): Promise<void> {
-    return this.#track(this.#setLock(copyId, null))
-  }
-
-  evict(copyId: string): Promise<void> {
-    return this.#track(this.#evict(copyId))
-  }
-
-  release(leaseId: string): Promise<void> {
-    return this.#track(this.#release(leaseId))
-  }
-
-  cancel(stageLease: PlacedLease): Promise<void> {
-    return this.#track(this.#cancel(stageLease))
+  perform(action: Action, stageLease: PlacedLease | undefined): Promise<string | undefined> {
+    const work = this.#carryOut(action, stageLease).then((told) =>
+      typeof told === 'string' ? told : undefined,
+    )
+    this.#underWay.add(work)
+    const forget = () => this.#underWay.delete(work)
+    work.then(forget, forget)
+    return work
   }
 
   whyNotCancel(stageLease: PlacedLease | undefined): string | undefined {
@@ -55,24 +47,28 @@ export class ActionPerformer implements StatusActions {
     return 'obstacle' in stager ? stager.obstacle : undefined
   }
 
-  prepare(dataset: string): Promise<void> {
-    return this.#track(this.#prepare(dataset))
-  }
-
-  undo(): Promise<string> {
-    return this.#track(this.#undo())
-  }
-
   /** Resolves when nothing is under way any more, however it ended. */
   async settle(): Promise<void> {
     await Promise.allSettled(this.#underWay)
   }
 
-  #track<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
-    this.#underWay.add(work)
-    const forget = () => this.#underWay.delete(work)
-    work.then(forget, forget)
-    return work
+  #carryOut(action: Action, stageLease: PlacedLease | undefined): Promise<unknown> {
+    switch (action.kind) {
+      case 'lock':
+        return this.#setLock(action.copyId, action.reason)
+      case 'unlock':
+        return this.#setLock(action.copyId, null)
+      case 'evict':
+        return this.#evict(action.copyId)
+      case 'release':
+        return this.#release(action.leaseId)
+      case 'cancel':
+        return this.#cancel(action.dataset, stageLease)
+      case 'prepare':
+        return this.#prepare(action.dataset)
+      case 'undo':
+        return this.#undo()
+    }
   }
 
   async #release(leaseId: string): Promise<void> {
@@ -81,10 +77,11 @@ export class ActionPerformer implements StatusActions {
     if (released === 0) throw new DscError('LEASE_NOT_FOUND', 'the lease has ended meanwhile')
   }
 
-  async #cancel(stageLease: PlacedLease): Promise<void> {
+  async #cancel(dataset: string, stageLease: PlacedLease | undefined): Promise<void> {
+    if (!stageLease) throw new Error(`the download of ${dataset} has ended`)
     const stager = findStager(stageLease)
     if ('obstacle' in stager) throw new DscError('USAGE', stager.obstacle)
-    if (stager.pid === process.pid) this.#preparing.get(stageLease.dataset)?.abort('stopped in dsc status')
+    if (stager.pid === process.pid) this.#preparing.get(dataset)?.abort('stopped in dsc status')
     else process.kill(stager.pid, 'SIGTERM')
   }
 
@@ -144,4 +141,46 @@ async function findCopy(record: RecordStore, copyId: string, nowMs: number): Pro
   const [copy] = await record.listCopies({ copyId }, nowMs)
   if (!copy) throw new DscError('COPY_NOT_FOUND', 'the copy is gone')
   return copy
+}
+
+/** The process to kill to stop a download, or why that is impossible from here. */
+type Stager = { readonly pid: number } | { readonly obstacle: string }
+
+/**
+ * Finds who stages under this lease. Only two kinds can be stopped without collateral damage: a `dsc prepare` of this
+ * user on this machine, and the screen's own download. Agents, gateways and trainers have other work to do.
+ */
+function findStager(lease: PlacedLease | undefined): Stager {
+  if (!lease)
+    return { obstacle: 'it was interrupted: the next dsc prepare continues it, or dsc cleanup removes it' }
+  const { holder, task, dataset } = lease
+  if (holder.kind !== 'process')
+    return {
+      obstacle: `${task} stages ${dataset} and cannot be stopped from here: dsc does not know its process`,
+    }
+  const { pid, host } = holder
+  if (checkProcess(holder, 0) !== 'alive')
+    return {
+      obstacle: `${dataset} is staged by process ${pid} on ${host}: stop it there, with dsc status or kill ${pid}`,
+    }
+  if (pid === process.pid) return { pid }
+  if (!isPrepare(pid))
+    return { obstacle: `process ${pid} stages ${dataset} beside other work: stop that, or let it go on` }
+  const own = process.getuid?.() ?? 0
+  if (own !== 0 && statOwner(pid) !== own)
+    return { obstacle: `process ${pid}, which stages ${dataset}, belongs to another user` }
+  return { pid }
+}
+
+function isPrepare(pid: number): boolean {
+  const words = tryReadFile(`/proc/${pid}/cmdline`)?.split('\0') ?? []
+  return words.includes('prepare') && words.some((word) => /(^|\/)dsc(\.js|-[a-z0-9-]+)?$/.test(word))
+}
+
+function statOwner(pid: number): number | undefined {
+  try {
+    return statSync(`/proc/${pid}`).uid
+  } catch {
+    return undefined
+  }
 }

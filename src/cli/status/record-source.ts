@@ -28,9 +28,7 @@ export function createRecordSource(
   const find = async () => {
     const inode = filePath === undefined ? undefined : await findInode(filePath)
     if (filePath !== undefined && inode === undefined && isSeen) {
-      throw new DscError('RECORD_UNAVAILABLE', `gone: the record ${filePath}`, {
-        hint: 'dsc doctor',
-      })
+      throw new DscError('RECORD_UNAVAILABLE', `gone: the record ${filePath}`, { hint: 'dsc doctor' })
     }
     if (open && open.inode !== inode) await discard()
     if (!open) {

@@ -20,9 +20,9 @@ import { choosePoint, type Round, settle } from './run-round.js'
 import type { Random } from './seeded-random.js'
 
 const PREPARES = TARGETS.filter(({ kind }) => kind === 'prepare')
-const START_MS = 30_000
+const START_MS = 120_000
 /** How long a client may take once there is a service again: it waits for one for a minute at most. */
-const CLIENT_MS = 90_000
+const CLIENT_MS = 180_000
 /** The late objects of a source begin once its others are in the manifest, which takes up to 200 ms. */
 const LATE_MS = 1000
 

@@ -153,16 +153,12 @@ async function runScript(
   await writeTree(world.directory, { 'one.txt': 'one\n', 'script.sh': `${script}\n`, ...files })
   const { finished } = killWithTest(context)(['bash', 'script.sh'], { cwd: world.directory, environment: {} })
   const { stdout, stderr } = await finished
-  const leases = await waitFor(
-    'a lease',
-    () => {
-      const found = world.query<{ holder: string; task: string }>(
-        `SELECT holder, task FROM leases WHERE purpose = 'use'`,
-      )
-      return found.length > 0 && found
-    },
-    5000,
-  ).catch((error: Error) => assert.fail(`${error.message}\n${stdout}\n${stderr}`))
+  const leases = await waitFor('a lease', () => {
+    const found = world.query<{ holder: string; task: string }>(
+      `SELECT holder, task FROM leases WHERE purpose = 'use'`,
+    )
+    return found.length > 0 && found
+  }).catch((error: Error) => assert.fail(`${error.message}\n${stdout}\n${stderr}`))
   return {
     text: stdout + stderr,
     tasks: leases.map(({ task }) => task),

@@ -43,7 +43,7 @@ async function makeNode(context: TestContext, owner?: { readonly uid: number; re
   }
   await world.configure({
     agent: { listen: '127.0.0.1:0', csi: { kubelet } },
-    stage: { bandwidthLimit: '1MiB/s' },
+    stage: { bandwidthLimit: '512KiB/s' },
     datasets: {
       flowers: { source: './flowers/' },
       large: { source: './large/', namespaces: ['team-a'] },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, chownSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { succeeds } from '../../testing/dsc-processes.js'
 import {
   fillBlocks,
   fillBlocksAs,
@@ -40,8 +41,7 @@ for (const { disk, mount } of [
         const mounted = await mount(context, DISK_BYTES, 2048)
         const { world, environment } = await makeLettersOn(context, mounted, owner)
         const as = (...words: readonly string[]) => world.start(words, { owner, environment }).finished
-        const staged = await as('prepare', 'letters', '--task', 'one')
-        assert.equal(staged.code, 0, staged.stderr)
+        await succeeds(as('prepare', 'letters', '--task', 'one'))
         const steps = [
           ['prepare', 'letters', '--task', 'two'],
           ['release', '--all', '--task', 'two'],
@@ -79,8 +79,7 @@ test('where root has taken of its share, a user is told to delete something else
     ['release', '--all', '--task', 'one'],
     ['evict', 'letters', '--yes'],
   ]) {
-    const ended = await as(ADA, ...words)
-    assert.equal(ended.code, 0, ended.stderr)
+    await succeeds(as(ADA, ...words))
   }
 })
 

@@ -18,7 +18,7 @@ import { StorageClient } from '../../feed/storage/storage-client.js'
 import { fromText } from '../../samples/byte-path.js'
 import { tableFiles } from '../../samples/sample-table.js'
 import { SampleTableBuilder } from '../../samples/sample-table-builder.js'
-import { killWithTest } from '../../testing/dsc-processes.js'
+import { killWithTest, succeeds } from '../../testing/dsc-processes.js'
 import { type S3Server, startS3Server } from '../../testing/s3-server.js'
 import { findObstacle, GROUP, makeSharedRoot, type Owner } from '../../testing/several-users.js'
 import { makeWorld, s3Dataset, type World, waitFor, writeTree } from '../../testing/world.js'
@@ -62,8 +62,7 @@ async function makeShared(context: TestContext, owner = ROOT): Promise<Shared> {
       birds: s3Dataset(bucket, 'birds/', server.endpoint),
     },
   })
-  const prepared = await as(ROOT, 'prepare', 'flowers', '--task', 'one')
-  assert.equal(prepared.code, 0, prepared.stderr)
+  await succeeds(as(ROOT, 'prepare', 'flowers', '--task', 'one'))
   // Whatever dsc looks for by name, it would find here, too.
   await writeTree(outside, { 'rose/1.jpg': 'not yours', '1.wav': 'nor this', 'flowers/x/files/a': 'canary' })
   cpSync(join(root, 'copies'), outside, { recursive: true })

@@ -5,6 +5,7 @@ import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { succeeds } from '../../testing/dsc-processes.js'
 import { startPretendMachine } from '../../testing/pretend-machine.js'
 import { makeWorld, type World, writeTree } from '../../testing/world.js'
 
@@ -42,8 +43,7 @@ test('a machine that is called anew keeps its copies by claim-node', async (cont
   const refused = await world.dsc('prepare', 'scans', '--task', 'b')
   assert.equal(refused.code, 10, refused.stderr)
   assert.match(refused.stderr, /is node node-a in the record, not node-z/)
-  const claimed = await world.dsc('record', 'claim-node', '--yes')
-  assert.equal(claimed.code, 0, claimed.stderr)
+  await succeeds(world.dsc('record', 'claim-node', '--yes'))
   assert.equal((await world.dsc('prepare', 'scans', '--task', 'b')).stdout, path)
   assert.deepEqual(world.query('SELECT DISTINCT node FROM copies'), [{ node: 'node-z' }])
   assert.deepEqual(world.query('SELECT node FROM nodes'), [{ node: 'node-z' }])
@@ -58,8 +58,7 @@ test('a copied disk is refused, and becomes a node of its own by claim-node --ne
   const clone = await makeWorld(context, { record, node: 'node-c', datasets })
   await cp(world.root, clone.root, { recursive: true })
   assert.equal((await clone.dsc('cleanup')).code, 10)
-  const claimed = await clone.dsc('record', 'claim-node', '--new', '--yes')
-  assert.equal(claimed.code, 0, claimed.stderr)
+  await succeeds(clone.dsc('record', 'claim-node', '--new', '--yes'))
   assert.equal((await clone.dsc('prepare', 'scans', '--task', 'b')).code, 0)
   assert.equal((await world.dsc('prepare', 'scans', '--task', 'c')).code, 0)
   assert.deepEqual(world.query('SELECT node FROM nodes ORDER BY node'), [
@@ -100,8 +99,7 @@ test('another machine of the same name may not touch leases, copies or record of
     const { code, stderr } = await world.dsc(...words)
     assert.equal(code, 10, stderr)
   }
-  const claimed = await world.dsc('record', 'claim-node', '--yes')
-  assert.equal(claimed.code, 0, claimed.stderr)
+  await succeeds(world.dsc('record', 'claim-node', '--yes'))
   assert.equal((await world.dsc('cleanup')).code, 0)
   const leases = world.query<{ task: string }>('SELECT task FROM leases')
   assert.equal(leases.length, 1, 'only its own machine can say that the job has ended')

@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { openPostgresRecord } from '../../records/postgres/record-store.js'
 import { exampleDataset } from '../../testing/example-copies.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { needs } from '../../testing/needs.js'
 import { startPgBouncer } from '../../testing/pgbouncer.js'
 import { startPostgresServer } from '../../testing/postgres-server.js'
@@ -78,11 +79,11 @@ test('behind PgBouncer in transaction mode, stagings side by side, waiting and h
   }
 })
 
-test('a hundred callers share a server of twenty connections', async (context) => {
-  const server = await startPostgresServer({ options: ['max_connections=20'] })
+test('forty callers share a server of ten connections', async (context) => {
+  const server = await startPostgresServer({ options: ['max_connections=10'] })
   context.after(() => server.close())
   const world = await makeClusterWorld(context, await server.makeDatabase(), 5)
-  assert.equal((await prepareAtOnce(world, { calls: 100, datasets: 5 })).size, 5)
+  assert.equal((await prepareAtOnce(world, { calls: 40, datasets: 5 })).size, 5)
 })
 
 test('writes go on over a fail-over behind one address that leads to a standby for a while', async (context) => {
@@ -101,9 +102,7 @@ test('writes go on over a fail-over behind one address that leads to a standby f
     }
     client.pipe(upstream).pipe(client)
   })
-  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
-  context.after(() => relay.close())
-  const { port } = relay.address() as { port: number }
+  const port = await listenLocally(relay, context)
   const record = await openPostgresRecord(url.replace(`:${server.port}/`, `:${port}/`))
   context.after(() => record.close())
   await record.saveDataset(exampleDataset('before'), 1)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { closeSync, cpSync, existsSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { succeeds } from '../../testing/dsc-processes.js'
 import { makeWorld, type World, writeTree } from '../../testing/world.js'
 
 async function makeLetters(
@@ -11,8 +12,7 @@ async function makeLetters(
   const letters = join(world.directory, 'letters')
   await writeTree(letters, { a: 'alpha', b: 'beta' })
   await world.configure({ datasets: { letters: { source: `file://${letters}/` } } })
-  const { stdout, code, stderr } = await world.dsc('prepare', 'letters', '--task', 'one')
-  assert.equal(code, 0, stderr)
+  const { stdout } = await succeeds(world.dsc('prepare', 'letters', '--task', 'one'))
   return { world, path: stdout.trimEnd() }
 }
 

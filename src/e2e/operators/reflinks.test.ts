@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { succeeds } from '../../testing/dsc-processes.js'
 import { startHubServer } from '../../testing/hub-server.js'
 import { mountReflinks, whyNoReflinks } from '../../testing/small-disk.js'
 import { makeWorld } from '../../testing/world.js'
@@ -26,8 +27,7 @@ for (const command of ['mkfs.xfs', 'mkfs.btrfs'] as const) {
       },
     })
     const prepare = async (dataset: string) => {
-      const prepared = await world.dsc('prepare', dataset, '--task', 'a')
-      assert.equal(prepared.code, 0, prepared.stderr)
+      const prepared = await succeeds(world.dsc('prepare', dataset, '--task', 'a'))
       return prepared.stdout.trim()
     }
     const base = await prepare('base')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { succeeds } from '../../testing/dsc-processes.js'
 import { ADA, findObstacle } from '../../testing/several-users.js'
 import { makeWorld, writeTree } from '../../testing/world.js'
 
@@ -49,8 +50,7 @@ test('root cannot read for the owner of a cache what that user may not', { skip 
 test('the command of root’s dsc run is root’s, and keeps its variables', { skip }, async (context) => {
   const { directory, root, asRoot } = await makeAdasCache(context)
   const script = `id -u > ${directory}/who; echo $HOME >> ${directory}/who; cat $DSC_DATASET/a.txt >> ${directory}/who`
-  const { code, stderr } = await asRoot('run', 'flowers', '--', 'sh', '-c', script)
-  assert.equal(code, 0, stderr)
+  await succeeds(asRoot('run', 'flowers', '--', 'sh', '-c', script))
   assert.equal(readFileSync(join(directory, 'who'), 'utf8'), `0\n${process.env.HOME ?? ''}\na`)
   assert.deepEqual(ownersBelow(root), [ADA.uid])
 })

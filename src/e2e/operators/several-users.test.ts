@@ -4,6 +4,7 @@ import { chmodSync, chownSync, statSync } from 'node:fs'
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { succeeds } from '../../testing/dsc-processes.js'
 import { type S3Server, startS3Server } from '../../testing/s3-server.js'
 import { ADA, BOB, findObstacle, GROUP, makeSharedRoot } from '../../testing/several-users.js'
 import { makeWorld, s3Dataset, waitFor } from '../../testing/world.js'
@@ -31,8 +32,7 @@ for (const { mode, writers } of [
     const { root, as } = makeSharedRoot(world, 0o755, ADA)
     const datasets = { flowers: s3Dataset(bucket, 'flowers/', server.endpoint) }
     await world.configure({ cache: { root }, datasets })
-    const first = await as(ADA, 'prepare', 'flowers', '--task', 'ada')
-    assert.equal(first.code, 0, first.stderr)
+    const first = await succeeds(as(ADA, 'prepare', 'flowers', '--task', 'ada'))
     chmodSync(root, mode)
     chownSync(join(root, 'copies', 'flowers'), BOB.uid, GROUP)
     const init = ['init', '--yes', '--cache-root', root, '--config', join(world.directory, 'other.yaml')]
@@ -87,8 +87,7 @@ test('a copy that a user may not look at is not gone: neither prepare nor cleanu
   await mkdir(join(home, 'photos'), { recursive: true })
   await writeFile(join(home, 'photos', '1.jpg'), 'a photo')
   await chown(home, BOB.uid, BOB.gid)
-  const adopted = await world.start(['adopt', join(home, 'photos')], { owner: BOB, environment }).finished
-  assert.equal(adopted.code, 0, adopted.stderr)
+  await succeeds(world.start(['adopt', join(home, 'photos')], { owner: BOB, environment }).finished)
   await chown(home, ADA.uid, ADA.gid)
   await chmod(home, 0o700)
   for (const words of [['prepare', 'photos', '--task', 'bob'], ['cleanup']]) {

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs'
 import { DscError } from '../../failure/dsc-error.js'
 import { readBootId } from '../../platform/boot-id.js'
 import { ExchangeMismatch } from '../failures.js'
@@ -7,6 +7,8 @@ import { SEGMENT_BYTES } from '../plan/layout.js'
 /** Maximum number of a rank's segments that lie in memory until the others of its host have read them. */
 export const MEMORY_SLOTS = 8
 const MEMORY_FOLDER = '/dev/shm'
+/** Linux' O_TMPFILE, which Node lacks: a file that never has a name, so that a crash at any instant leaves nothing. */
+const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY
 const MEMORY_BYTES = MEMORY_SLOTS * SEGMENT_BYTES
 
 /** Memory of this rank that other ranks of its host read. */
@@ -32,11 +34,9 @@ export interface PeerMemory {
  * if that crashes. It is filled at once, so that a lack of memory shows here.
  */
 export function openHostMemory(hostKey = nameHost()): HostMemory {
-  const name = `${MEMORY_FOLDER}/dsc-exchange-${process.pid}-${process.hrtime.bigint()}`
   let fd: number | undefined
   try {
-    fd = openSync(name, 'wx+', 0o600)
-    unlinkSync(name)
+    fd = openSync(MEMORY_FOLDER, O_TMPFILE | constants.O_RDWR, 0o600)
     writeFully(fd, new Uint8Array(MEMORY_BYTES), 0)
   } catch (cause) {
     if (fd !== undefined) closeSync(fd)

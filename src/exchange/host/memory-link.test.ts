@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as yieldToSockets } from 'node:timers/promises'
 import { openCodec } from '../../half/codec.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { SEGMENT_BYTES } from '../plan/layout.js'
 import type { FrameHeader } from '../wire/frame.js'
 import { MEMORY_SLOTS, openHostMemory, openPeerMemory } from './host-memory.js'
@@ -17,9 +18,8 @@ const HEADER: FrameHeader = {
 
 /** One writer and two readers of its memory. */
 async function openLink(context: TestContext) {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
+  const server = createServer()
+  const port = await listenLocally(server)
   const memory = openHostMemory()
   const connectPeer = async () => {
     const dialled = connect(port, '127.0.0.1')

@@ -156,6 +156,37 @@ test('chooseWire counts the blocks of small tensors, and what ranks of one host 
   assert.equal(seconds(two, 'int8'), seconds(chooseWire(single(2, 1e8), rates, ALONE), 'int8'))
 })
 
+test('chooseWire believes exchanges that were measured between as many ranks, in one level', () => {
+  const exchanges = {
+    ranks: 4,
+    fp16: { callSeconds: 1e-3, secondsPerValue: 20e-9 },
+    int8: { callSeconds: 2e-3, secondsPerValue: 50e-9 },
+  }
+  const rates = { halfValuesPerSecond: 1e12, int8ValuesPerSecond: 1e12, exchanges }
+  const measured = chooseWire(single(4, 1e8), rates, ALONE)
+  const seconds = measured.candidates.map((one) => [one.wire, one.seconds.toFixed(4)])
+  assert.deepEqual(seconds, [
+    ['fp16', (0.01 + 1e-3 + 20e-9 * MIB).toFixed(4)],
+    ['int8', (0.01 + 2e-3 + 50e-9 * MIB).toFixed(4)],
+    ['fp32', (0.01 + (1.5 * 4 * MIB) / 1e8).toFixed(4)],
+  ])
+  // Conversion is in the exchange: one that was measured slower, as on a busy machine, delays by half of that at most.
+  const busy = chooseWire(single(4, 1e8), { ...rates, int8ValuesPerSecond: 1 }, ALONE)
+  assert.deepEqual(
+    busy.candidates.map((one) => one.seconds.toFixed(4)),
+    [seconds[0]![1], (0.01 + 2e-3 + 75e-9 * MIB).toFixed(4), seconds[2]![1]].sort(),
+  )
+  const { exchanges: _, ...modeled } = rates
+  for (const [ranks, placement] of [
+    [2, ALONE],
+    [4, { ranksPerHost: 4, levels: 2 }],
+  ] as const)
+    assert.deepEqual(
+      chooseWire(single(ranks, 1e8), rates, placement),
+      chooseWire(single(ranks, 1e8), modeled, placement),
+    )
+})
+
 test('chooseWire never takes a type that the model says is slower, on any job and link', () => {
   const seed = randomInt(2 ** 31)
   console.log(`seed ${seed}`)

@@ -8,6 +8,21 @@ import { meanBytes, type WireType } from './wire-type.js'
 export interface ConversionRates {
   readonly halfValuesPerSecond?: number | undefined
   readonly int8ValuesPerSecond?: number | undefined
+  /** Real exchanges between this many ranks; undefined if not measured. */
+  readonly exchanges?: MeasuredExchanges | undefined
+}
+
+/** Exchanges of a type, one after the other: conversion, messages and processors that ranks share included. */
+interface MeasuredExchanges {
+  readonly ranks: number
+  readonly fp16: ExchangeCost
+  readonly int8: ExchangeCost
+}
+
+interface ExchangeCost {
+  /** Seconds per exchange at any size, ≥ 0. */
+  readonly callSeconds: number
+  readonly secondsPerValue: number
 }
 
 /** The placement of ranks. */
@@ -55,7 +70,7 @@ export function chooseWire(input: WireInput, rates: ConversionRates, placement: 
   ]
   const candidates = costs
     .flatMap(([wire, valuesPerSecond]) =>
-      valuesPerSecond === undefined ? [] : predict(input, { wire, valuesPerSecond, placement }),
+      valuesPerSecond === undefined ? [] : predict(input, { wire, valuesPerSecond, placement, rates }),
     )
     .sort((a, b) => a.seconds - b.seconds) // of equals, the most exact
   const absent =
@@ -65,20 +80,24 @@ export function chooseWire(input: WireInput, rates: ConversionRates, placement: 
   return { wire: candidates[0]!.wire, explanation: explain(input, candidates) + absent, candidates }
 }
 
+/** A type, and the values that one rank converts to it, and back, per second. */
+interface Rated {
+  readonly wire: WireType
+  readonly valuesPerSecond: number
+  readonly placement: Placement
+}
+
 function predict(
   input: WireInput,
-  {
-    wire,
-    valuesPerSecond,
-    placement,
-  }: { readonly wire: WireType; readonly valuesPerSecond: number; readonly placement: Placement },
+  { wire, valuesPerSecond, placement, rates }: Rated & { readonly rates: ConversionRates },
 ): WireCandidate {
+  const perValue = delayPerValue({ ...rates, ranks: input.ranks }, { wire, valuesPerSecond, placement })
   let converted = 0
   const gradients: Gradient[] = input.gradients.map((gradient) => {
     converted += gradient.elements
-    return { ...gradient, readySeconds: gradient.readySeconds + converted / valuesPerSecond }
+    return { ...gradient, readySeconds: gradient.readySeconds + perValue * converted }
   })
-  const link = wireLink(input, wire, placement)
+  const link = wireLink({ ...input, exchanges: rates.exchanges }, wire, placement)
   const wireBytes = meanBytes(wire, gradients)
   const { buckets } = planBuckets({ ...input, gradients, link, wireBytes })
   const channel = { bytesPerElement: wireBytes, cost: ringCallCost(link, input.ranks) }
@@ -86,14 +105,48 @@ function predict(
   return { wire, seconds, conversionSeconds: converted / valuesPerSecond }
 }
 
-/** The link as a planner of rings has to see it for values of this type. */
+/** The link as a planner of rings has to see it for values of this type: as measured between as many ranks, if it was. */
 export function wireLink(
-  { link, ranks }: Pick<ExchangeInput, 'link' | 'ranks'>,
+  {
+    link,
+    ranks,
+    gradients,
+    exchanges,
+  }: Pick<ExchangeInput, 'link' | 'ranks' | 'gradients'> & ConversionRates,
   wire: WireType,
   { ranksPerHost, levels }: Placement,
 ): ExchangeInput['link'] {
+  const measured = measuredCost({ ranks, exchanges }, { wire, levels })
+  if (measured) {
+    const { callSeconds, secondsPerValue } = measured
+    const messages = 2 * (ranks - 1)
+    return {
+      alphaSeconds: callSeconds / messages,
+      bandwidthBytesPerSecond: (messages * meanBytes(wire, gradients)) / (ranks * secondsPerValue),
+    }
+  }
   // In two levels one rank of each host is on the network, and `ranks` counts those.
   return wire === 'int8' ? swapLink(link, ranks, levels === 2 ? 1 : ranksPerHost) : link
+}
+
+/**
+ * Seconds by which converting a value delays later gradients. A measured exchange has all conversion in it, which
+ * therefore takes no longer; only the first half of that comes before a gradient is sent.
+ */
+function delayPerValue(
+  rates: ConversionRates & { readonly ranks: number },
+  { wire, valuesPerSecond, placement }: Rated,
+): number {
+  const measured = measuredCost(rates, { wire, levels: placement.levels })
+  return measured ? Math.min(1 / valuesPerSecond, measured.secondsPerValue) / 2 : 1 / valuesPerSecond
+}
+
+/** The cost of an exchange, if it was measured between as many ranks; measurements are of one level. */
+function measuredCost(
+  { ranks, exchanges }: ConversionRates & { readonly ranks: number },
+  { wire, levels }: { readonly wire: WireType; readonly levels: Placement['levels'] },
+): ExchangeCost | undefined {
+  return wire !== 'fp32' && levels === 1 && exchanges?.ranks === ranks ? exchanges[wire] : undefined
 }
 
 function explain(input: WireInput, candidates: readonly WireCandidate[]): string {

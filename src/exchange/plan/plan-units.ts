@@ -1,32 +1,6 @@
+import type { ShardedUnit, UnitAlternative, UnitPlan } from '../exchange-answer.js'
 import { type CallCost, callSeconds, type Link } from './cost-model.js'
 import type { Gradient } from './gradient.js'
-
-/** Neighboring blocks of a model that FSDP2 gathers and reduces together: one call of `fully_shard`. */
-interface ShardedUnit {
-  /** Names of the modules, in the order of the forward. */
-  readonly modules: readonly string[]
-  readonly elements: number
-}
-
-/** One way of sharding, and its predicted cost. */
-interface UnitAlternative {
-  readonly name: string
-  readonly units: number
-  /** Number of units whose parameters are gathered ahead of the one that computes. */
-  readonly prefetch: number
-  readonly stepMs: number
-  /** Milliseconds of the step without computation. */
-  readonly exposedMs: number
-  /** Most bytes of gathered parameters on the device at once. */
-  readonly gatheredBytes: number
-}
-
-/** Which blocks to shard together. */
-export interface UnitPlan {
-  readonly units: readonly ShardedUnit[]
-  readonly chosen: UnitAlternative
-  readonly alternatives: readonly UnitAlternative[]
-}
 
 /** A block and its cost, in the order of the forward. */
 interface Block extends ShardedUnit {
@@ -39,17 +13,19 @@ const FORWARD_SHARE = 0.5
 const MEMORY_WORTH = 1.01
 const PREFETCHES = [1, 2]
 
-/**
- * Chooses how many neighboring blocks a unit has and how far ahead parameters are gathered: of the ways within 1 % of
- * the shortest predicted step, the one that gathers least. `gradientWireBytes`: 2 with dsc's scaled halves.
- */
-export function planUnits(input: {
+interface UnitsInput {
   readonly gradients: readonly Gradient[]
   readonly ranks: number
   readonly link: Link
   readonly parameterBytes: number
   readonly gradientWireBytes: number
-}): UnitPlan {
+}
+
+/**
+ * Chooses how many neighboring blocks a unit has and how far ahead parameters are gathered: of the ways within 1 % of
+ * the shortest predicted step, the one that gathers least. `gradientWireBytes`: 2 with dsc's scaled halves.
+ */
+export function planUnits(input: UnitsInput): UnitPlan {
   const blocks = findBlocks(input.gradients)
   const sizes = [...new Set([1, 2, 3, 4, 6, 8, 12, 16, blocks.length])].filter(
     (size) => size <= blocks.length,
@@ -119,13 +95,7 @@ function groupBlocks(blocks: readonly Block[], size: number): Block[] {
  */
 function simulateUnits(
   units: readonly Block[],
-  options: {
-    readonly ranks: number
-    readonly link: Link
-    readonly prefetch: number
-    readonly parameterBytes: number
-    readonly gradientWireBytes: number
-  },
+  options: Omit<UnitsInput, 'gradients'> & { readonly prefetch: number },
 ): Omit<UnitAlternative, 'name'> {
   const { ranks, link, prefetch, parameterBytes, gradientWireBytes } = options
   const cost = halfRingCost(link, ranks)

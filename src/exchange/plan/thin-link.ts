@@ -1,22 +1,9 @@
+import type { ThinLink } from '../exchange-answer.js'
 import { callSeconds, ringCallCost } from './cost-model.js'
 import { countElements } from './gradient.js'
 import { planOptimum } from './optimum.js'
 import type { ExchangeInput } from './plan-exchange.js'
 import { simulateBuckets } from './simulate-buckets.js'
-
-/** Why a link is too thin, and what would work on it. */
-export interface ThinLink {
-  /** Share of a step in which ranks compute, 0–1, if every value took one bit on the wire and converting were free. */
-  readonly bestSyncShare: number
-  /** Milliseconds of such a step, and of one with halves as dsc sends them. */
-  readonly oneBitStepMs: number
-  readonly halfStepMs: number
-  /** Local steps of every rank between two exchanges, so that exchanging takes a tenth of the time. */
-  readonly localSteps: number
-  /** Milliseconds of a step then, on average. */
-  readonly localStepMs: number
-  readonly explanation: string
-}
 
 /** Forward is not in profiles and counts as half of backward. */
 const FORWARD_SHARE = 0.5

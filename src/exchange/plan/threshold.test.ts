@@ -79,3 +79,9 @@ test('planThreshold never falls when latency or the number of ranks grows at equ
     last = layers
   }
 })
+
+test('the explanation gives times in milliseconds', () => {
+  const { explanation } = plan({ bandwidth: GIGABIT, alphaSeconds: 5e-6 })
+  assert.match(explanation, /the bytes alone take 1680 ms, backward only 400 ms/)
+  assert.match(explanation, /balances 0\.070 ms per call/)
+})

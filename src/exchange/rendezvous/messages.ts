@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import { z } from 'zod'
+import { count } from '../../answers/fields.js'
 import { sendLine } from '../../frames/lines.js'
 
 /** Version of the rendezvous's messages: JSON, one per line. Raise it for a change that old ranks cannot read. */
 export const RENDEZVOUS_VERSION = 4
 
-const count = z.int().nonnegative()
 const place = {
   step: count,
   bucket: count.optional(),

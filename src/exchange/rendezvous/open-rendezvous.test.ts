@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { isDscError } from '../../failure/dsc-error.js'
+import { waitFor } from '../../testing/world.js'
 import { joinExchange } from '../join-exchange.js'
 import { fitLink } from '../plan/fit-link.js'
 import { probeLink } from '../probe.js'
@@ -139,11 +141,16 @@ test('a rendezvous that is gone fails the ranks with its address', async () => {
   const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
   const session = await joinExchange({ rendezvous, plan: PLAN })
   await rendezvous.close()
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  assert.throws(() => session.beginStep(), {
-    code: 'PEER_LOST',
-    message: /rendezvous at 127\.0\.0\.1:\d+ is gone/,
+  const failure = await waitFor('the session to hear of it', () => {
+    try {
+      session.beginStep()
+      return undefined
+    } catch (error) {
+      return error
+    }
   })
+  assert.ok(isDscError(failure, 'PEER_LOST'), String(failure))
+  assert.match(failure.message, /rendezvous at 127\.0\.0\.1:\d+ is gone/)
   await session.close()
   await assert.rejects(joinExchange({ rendezvous, plan: PLAN }), {
     code: 'PEER_LOST',

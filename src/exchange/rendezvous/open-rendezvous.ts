@@ -1,4 +1,5 @@
-import { createServer, type Server, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
 import { listenForLines } from '../../frames/lines.js'
 import { isSecret } from '../../frames/secret.js'
@@ -59,7 +60,7 @@ export async function openRendezvous(options: RendezvousOptions): Promise<Rendez
       onRaw: (rest) => answerProbes(socket, rest),
     })
   })
-  await listen(server, host, port)
+  await once(server.listen(port, host), 'listening')
   const timer = setInterval(() => lobby.checkHealth(), HEALTH_INTERVAL_MS)
   const address = server.address()
   return {
@@ -166,14 +167,4 @@ function findJoinMismatch(waiting: readonly JoinMessage[], joining: JoinMessage)
     }
   }
   return undefined
-}
-
-async function listen(server: Server, host: string, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }

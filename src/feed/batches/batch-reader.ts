@@ -1,4 +1,5 @@
 import type { FeedIdentity } from '../plan/feed-state.js'
+import type { TrainerTime } from './trainer-time.js'
 
 /** One sample of a batch. `data` is a private copy. */
 export interface FeedItem {
@@ -30,5 +31,7 @@ export interface BatchReader {
    * Returns the batch at `step`, right after the last one read. Rejects with FEED_GONE when the feed is dead or silent.
    */
   read(epoch: number, step: number): Promise<ReadBatch>
+  /** Tells how the program that reads has spent its time, without its rank. */
+  tell(time: Omit<TrainerTime, 'rank'>): void
   close(): Promise<void>
 }

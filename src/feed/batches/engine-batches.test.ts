@@ -13,12 +13,7 @@ test('a batch that cannot be read from the arena gives its room back', async (co
   writeSamples(root, 400, () => 800)
   const engine = openFeedEngine(
     folderSupply(await indexSamples(root, { cacheFolder: join(folder, 'cache') })),
-    {
-      threads: 1,
-      memoryBytes: 64_000,
-      isCarrying: false,
-      roomTimeoutMs: 400,
-    },
+    { threads: 1, memoryBytes: 64_000, isCarrying: false },
   )
   let isBroken = true
   const { file } = engine.arena

@@ -1,9 +1,11 @@
 import { openOrClose } from '../../failure/closers.js'
+import type { FedTime } from '../../model/fed-time.js'
 import type { FeedEngine, StreamShape } from '../engine/feed-engine.js'
 import type { FeedIdentity } from '../plan/feed-state.js'
 import type { BatchStream, LossRule } from '../stream/batch-stream.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
 import type { BatchReader, FeedItem, ReadBatch } from './batch-reader.js'
+import { type TrainerTime, TrainerTimes } from './trainer-time.js'
 
 /** Batches that a process holds at once: it copies one while the next is made. */
 const LEASES = 2
@@ -14,6 +16,7 @@ export class EngineBatches implements BatchReader {
   readonly #engine: FeedEngine
   readonly #stream: BatchStream
   readonly #onLoss: LossRule
+  readonly #times = new TrainerTimes(() => performance.now())
 
   private constructor(engine: FeedEngine, shape: StreamShape, onLoss: LossRule) {
     const { table, orderKind, seed, mix } = engine
@@ -62,6 +65,16 @@ export class EngineBatches implements BatchReader {
     } finally {
       this.#stream.release(batch)
     }
+  }
+
+  tell(time: Omit<TrainerTime, 'rank'>): void {
+    const { rank } = this.#stream.sequence.options
+    this.#times.add({ rank, ...time }, this.#stream.meter.takeCulprits())
+  }
+
+  /** How the program has spent its time since the last call; undefined if it has not told. */
+  takeTime(): FedTime | undefined {
+    return this.#times.take()
   }
 
   close(): Promise<void> {

@@ -2,6 +2,7 @@ import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { type FeedState, planResume } from '../plan/feed-state.js'
 import type { BatchReader, FeedItem, ReadBatch } from './batch-reader.js'
 import { FeedGone } from './feed-gone.js'
+import { ReaderTime } from './reader-time.js'
 
 /**
  * The batches of a rank. Iterating it gives one epoch; iterating again gives the next. When the feed dies, the
@@ -26,6 +27,7 @@ interface ReaderFeedOptions {
 export class ReaderFeed implements Feed {
   readonly #reader: BatchReader
   readonly #options: ReaderFeedOptions
+  readonly #time: ReaderTime
   #epoch = 0
   #step = 0
   #isResuming = true
@@ -37,6 +39,11 @@ export class ReaderFeed implements Feed {
   constructor(reader: BatchReader, options: ReaderFeedOptions) {
     this.#reader = reader
     this.#options = options
+    this.#time = new ReaderTime({
+      nowMs: () => performance.now(),
+      environment: process.env,
+      tell: (time) => reader.tell(time),
+    })
   }
 
   get stepsPerEpoch(): number {
@@ -73,15 +80,21 @@ export class ReaderFeed implements Feed {
     const pass = Symbol('pass')
     this.#pass = pass
     const epoch = this.#epoch
-    await this.#ask(() => this.#reader.start(epoch, this.#step))
-    while (this.#step < this.#reader.batchesPerEpoch && this.#goesOn(pass)) {
-      const { items } = await this.#next(epoch)
-      yield items
+    try {
+      await this.#ask(() => this.#reader.start(epoch, this.#step))
+      while (this.#step < this.#reader.batchesPerEpoch && this.#goesOn(pass)) {
+        const { items } = await this.#next(epoch)
+        this.#time.tell(false)
+        yield items
+      }
+    } finally {
+      if (!this.#closed) this.#time.tell(true)
     }
     if (this.#goesOn(pass)) this.#enterNext()
   }
 
   close(): Promise<void> {
+    if (!this.#closed) this.#time.tell(true)
     this.#closed ??= this.#reader.close()
     return this.#closed
   }
@@ -115,7 +128,7 @@ export class ReaderFeed implements Feed {
     this.#options.signal?.throwIfAborted()
     try {
       if (this.#closed) throw new DscError('FEED_GONE', 'the feed has been closed')
-      return await question()
+      return await this.#time.waitFor(question)
     } catch (error) {
       throw isDscError(error, 'FEED_GONE') ? new FeedGone(error, this.state()) : error
     }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openTestFeedClient } from '../../testing/feed-client.js'
 import { makeSampleFolder, openMemoryEngine } from '../../testing/memory-samples.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
+import { waitFor } from '../../testing/world.js'
 import { SessionServer } from '../session/session-server.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
 import { formatMetrics } from './feed-metrics.js'
@@ -64,10 +65,13 @@ async function readEpochs(context: TestContext, settings: FeedSettings, epochs: 
 
 test('requests are counted per node, with their durations in classes that add up', async (context) => {
   const { stream, metrics } = await readEpochs(context, { memoryBytes: 2 ** 20, isCarrying: false }, 2)
-  await sleep(50) // until everything requested ahead has arrived
+  const countsNow = () => [0, 1].map((node) => metrics()(`request_seconds_count{node="${node}"}`))
+  // Some requests were made ahead and are still unanswered.
+  const counts = await waitFor('all answers', () => {
+    const now = countsNow()
+    return now[0]! + now[1]! === stream.counts.requests && now
+  })
   const value = metrics()
-  const counts = [0, 1].map((node) => value(`request_seconds_count{node="${node}"}`))
-  assert.equal(counts[0]! + counts[1]!, stream.counts.requests)
   for (const node of [0, 1]) {
     const classes = ['0.001', '0.005', '0.05', '5', '+Inf'].map((le) =>
       value(`request_seconds_bucket{node="${node}",le="${le}"}`),
@@ -123,11 +127,8 @@ test('each family of metrics stands together under its type, as Prometheus wants
 test('what clients hold, what is ready and what is kept for the next epoch is shown as it is', async (context) => {
   const { stream, held, metrics } = await readEpochs(context, { memoryBytes: 120_000 }, 2)
   /** Samples being copied to Cache_next stay leased until they are there. */
-  const settle = async (leasedBytes: number) => {
-    for (let tries = 0; metrics()('arena_leased_bytes') !== leasedBytes && tries < 200; tries++)
-      await sleep(5)
-    assert.equal(metrics()('arena_leased_bytes'), leasedBytes)
-  }
+  const settle = (leasedBytes: number) =>
+    waitFor(`${leasedBytes} leased bytes`, () => metrics()('arena_leased_bytes') === leasedBytes)
   await settle(10 * BYTES)
   stream.release(held)
   await settle(0)
@@ -145,7 +146,7 @@ test('waiting for memory that clients hold is a stall of the arena, not of stora
   const held: LeasedBatch[] = []
   let next = stream.read(0, 0)
   for (let step = 1; ; step++) {
-    const batch = await Promise.race([next, sleep(300)])
+    const batch = await Promise.race([next, sleep(2000)])
     if (!batch) break
     held.push(batch)
     next = stream.read(0, step)
@@ -161,7 +162,7 @@ test('a client that has all batches it asked for and takes none is the cause of 
   const server = await SessionServer.open({ engine, socketPath: join(folder, 's') })
   context.after(() => server.close())
   const client = await openTestFeedClient(server.socketPath, { batch: 10, depth: 2 })
-  for await (const { step } of client.read({})) if (step === 3) await sleep(50)
+  for await (const { step } of client.read({})) if (step === 3) await sleep(500)
   const client0 = 'dsc_feed_stall_seconds_total{rank="0",cause="client"}'
   assert.ok(parse(server.statusText()).get(client0)! > 0.02)
   client.close()

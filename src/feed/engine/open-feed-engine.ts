@@ -38,6 +38,7 @@ export function openFeedEngine(
       root: folder.root,
       tableBytes: folder.table.bytes,
       known: folder.table.known,
+      listedMs: folder.table.listedMs,
       held: held?.descriptors,
     },
   })

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { atEnd } from '../../failure/closers.js'
 import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-source.js'
 import type { SampleTable } from '../../samples/sample-table.js'
 import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
@@ -14,14 +15,11 @@ export async function rehearseFeed(table: SampleTable, plan: ArenaBudgetOptions)
   const source = new EmptySource(table, plan.nodeCount)
   const engine = openRehearsalEngine(source, plan, () => performance.now())
   const { streams } = engine
-  try {
-    for (const stream of streams) await stream.start(0, 0)
-    const first = await rehearseEpoch(streams, source, 0)
-    const both = await rehearseEpoch(streams, source, 1)
-    return { first, later: { requests: both.requests - first.requests, kept: both.kept - first.kept } }
-  } finally {
-    await engine.close()
-  }
+  await using _ = atEnd(() => engine.close())
+  for (const stream of streams) await stream.start(0, 0)
+  const first = await rehearseEpoch(streams, source, 0)
+  const both = await rehearseEpoch(streams, source, 1)
+  return { first, later: { requests: both.requests - first.requests, kept: both.kept - first.kept } }
 }
 
 /** Returns the counts at the end of `epoch`. */

@@ -1,3 +1,4 @@
+import { atEnd } from '../../failure/closers.js'
 import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-source.js'
 import type { SampleTable } from '../../samples/sample-table.js'
 import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
@@ -32,15 +33,12 @@ export async function rehearseStall(
   const slice = Math.max(1, Math.floor((plan.ranks[0]?.batchSize ?? 1) / 8))
   const source = new PacedSource(table, plan.nodeCount, { cost, clock, slice })
   const engine = openRehearsalEngine(source, plan, () => clock.nowMs)
-  try {
-    const training = Promise.all(engine.streams.map((stream) => train(stream, { stepMs, clock, wait })))
-    await clock.runUntil(training)
-    const shares = await training
-    const stallShare = shares.reduce((sum, share) => sum + share, 0) / shares.length
-    return { stallShare, cause: stallShare === 0 ? 'none' : wait.cause }
-  } finally {
-    await engine.close()
-  }
+  await using _ = atEnd(() => engine.close())
+  const training = Promise.all(engine.streams.map((stream) => train(stream, { stepMs, clock, wait })))
+  await clock.runUntil(training)
+  const shares = await training
+  const stallShare = shares.reduce((sum, share) => sum + share, 0) / shares.length
+  return { stallShare, cause: stallShare === 0 ? 'none' : wait.cause }
 }
 
 /** Runs one trainer; returns the share of the second epoch that it waits, 0–1. */

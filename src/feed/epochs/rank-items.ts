@@ -1,10 +1,5 @@
 import { nodeOfSample, type SamplePlacement } from '../../samples/plan/sample-placement.js'
-import {
-  type AssignmentOptions,
-  type AssignRule,
-  type ItemPositions,
-  planItemPositions,
-} from '../plan/assignment.js'
+import { type AssignmentOptions, type ItemPositions, planItemPositions } from '../plan/assignment.js'
 import type { RankSequence } from '../plan/rank-sequence.js'
 import type { EpochOrders } from './order-book.js'
 
@@ -20,10 +15,7 @@ export interface RankItem {
   readonly node: number
 }
 
-interface RankItemsOptions {
-  readonly sequence: RankSequence
-  readonly rule: AssignRule
-  readonly placed: SamplePlacement
+interface RankItemsOptions extends AssignmentOptions {
   readonly orders: EpochOrders
   /** Whether each epoch visits each sample once, as it does without a mix. */
   readonly isEachOnce: boolean

@@ -101,7 +101,8 @@ export class MappedStream implements BatchStream {
   release(): void {}
 
   async pick(samples: readonly number[]): Promise<LeasedBatch> {
-    const { source, touch } = this.#options
+    const { source, touch, nowMs } = this.#options
+    const askedAtMs = nowMs()
     const { count, offsets } = source.table
     const wrong = samples.find((sample) => !Number.isInteger(sample) || sample < 0 || sample >= count)
     if (wrong !== undefined)
@@ -109,6 +110,7 @@ export class MappedStream implements BatchStream {
     const slots = samples.map((sample) => openSlot({ serial: -1, epoch: 0, position: 0, sample, node: 0 }))
     const statuses = await touch.touch(Uint32Array.from(samples))
     if (statuses) this.#settle(slots, statuses, 'raise')
+    this.meter.stall('storage', 'disk', nowMs() - askedAtMs)
     return { epoch: 0, step: 0, slots, lost: [], offsets: samples.map((sample) => offsets[sample]!) }
   }
 

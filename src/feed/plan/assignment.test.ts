@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isDscError } from '../../failure/dsc-error.js'
 import { planItemPositions, planShares } from './assignment.js'
 import { planOrder } from './order.js'
 import { type LastBatchRule, planRankSequence } from './rank-sequence.js'
@@ -114,9 +113,8 @@ for (const { name, world, layout } of [
       replicate: 1,
       last: 'drop',
     })
-    assert.throws(
-      () => planItemPositions({ sequence, rule: 'local', placed: { layout, nodeCount: 4 } }),
-      (error) => isDscError(error, 'USAGE'),
-    )
+    assert.throws(() => planItemPositions({ sequence, rule: 'local', placed: { layout, nodeCount: 4 } }), {
+      code: 'USAGE',
+    })
   })
 }

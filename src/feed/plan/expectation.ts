@@ -1,21 +1,14 @@
-import { type ArenaBudgetOptions, planArenaBudget, planDepth } from './arena-budget.js'
+import { type ArenaBudget, type ArenaBudgetOptions, planArenaBudget, planDepth } from './arena-budget.js'
 import { type ExpectedStall, planStall } from './expected-stall.js'
 import { findMemoryForRequests } from './memory-for-requests.js'
 import { DEFAULT_REQUEST_BYTES, planRequestBytes, type RequestCost } from './request-cost.js'
 
 /** Known facts about a dataset, a feed and its trainers. */
-export interface ExpectationOptions {
-  readonly sampleCount: number
+export interface ExpectationOptions extends Omit<ArenaBudgetOptions, 'ranks' | 'requestBytes'> {
   readonly totalBytes: number
-  /** Mean and largest size of a sample in the arena, in bytes. */
-  readonly sampleBytes: number
-  readonly largestBytes: number
-  readonly memoryBytes: number
-  readonly nodeCount: number
   readonly batchSize: number
   /** Number of ranks on this machine, which counts as the whole job. */
   readonly ranks: number
-  readonly k: number | 'auto'
   /** Cost of a request to a node; undefined: unknown, requests aim for 4 MiB. */
   readonly cost: RequestCost | undefined
   /** Time that training takes for a batch, in ms; undefined: nothing is said about waiting. */
@@ -43,10 +36,8 @@ export interface Rehearsal {
 export type RehearsedStall = Pick<ExpectedStall, 'stallShare' | 'cause'>
 
 /** Predicted behavior of a feed. Shares are 0–1, sizes bytes. */
-export interface Expectation {
+export interface Expectation extends Omit<ArenaBudget, 'bottomBytes'> {
   readonly stepsPerEpoch: number
-  readonly k: number
-  readonly lowWater: number
   /** Whether requests and carryShare come from a simulation instead of the laws. */
   readonly isRehearsed: boolean
   /** By law the sum of ceil(n_M / k) over the nodes. */
@@ -54,11 +45,6 @@ export interface Expectation {
   readonly requestsPerLaterEpoch: number
   readonly windowSamples: number
   readonly memoryBytes: number
-  readonly prefetchBytes: number
-  readonly leaseBytes: number
-  readonly carryBytes: number
-  readonly leastBytes: number
-  readonly isFeasible: boolean
   /** Memory with which requests would reach their intended size; null if they do. */
   readonly memoryForRequestsBytes: number | null
   /** Share of the samples that Cache_next holds at the start of an epoch: reads fall by exactly this. */

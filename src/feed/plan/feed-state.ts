@@ -30,15 +30,10 @@ export interface FeedState {
 }
 
 /** The fields in which a state must match the feed. */
-export interface FeedIdentity {
-  readonly fingerprint: string | null
-  readonly listing?: string | null
-  readonly n: number
-  readonly order: OrderKind
-  readonly seed: number
-  readonly last: LastBatchRule
-  readonly mix: FeedState['mix']
-}
+export type FeedIdentity = Pick<
+  FeedState,
+  'fingerprint' | 'listing' | 'n' | 'order' | 'seed' | 'last' | 'mix'
+>
 
 /** Chooses how to compare samples: by fingerprint, or by listing if either side did not know all checksums. */
 export function chooseIdentity(

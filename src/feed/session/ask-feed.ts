@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DscError } from '../../failure/dsc-error.js'
+import { unlessRejected } from '../../failure/unless-code.js'
 import { connectToFeed, feedGone } from './connect-to-feed.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames } from './wire.js'
 
@@ -42,12 +42,8 @@ export async function askRunningFeeds(folder: string, type: number): Promise<rea
   const answers = await Promise.all(
     names.sort().map(async (name) => {
       const socket = join(folder, name)
-      try {
-        return [{ socket, text: await askFeed(socket, type) }]
-      } catch (error) {
-        if (error instanceof DscError && error.code === 'FEED_GONE') return []
-        throw error
-      }
+      const text = await unlessRejected(['FEED_GONE'], askFeed(socket, type))
+      return text === undefined ? [] : [{ socket, text }]
     }),
   )
   return answers.flat()

@@ -1,4 +1,5 @@
 import type { LeasedBatch } from '../stream/leased-batch.js'
+import type { Hello } from './hello.js'
 
 /** Time per batch over consecutive batches, and how much it varied. */
 export interface Pace {
@@ -48,12 +49,7 @@ export class HeadspaceProbe {
   }
 
   /** Returns the probe of a worker, the same one when it returns for another epoch. `pid`: the worker's process. */
-  ofWorker(name: {
-    readonly rank: number
-    readonly reader: string
-    readonly worker: number
-    readonly pid: number
-  }): WorkerProbe {
+  ofWorker(name: Pick<Hello, 'rank' | 'reader' | 'worker' | 'pid'>): WorkerProbe {
     this.pids.add(name.pid)
     const key = JSON.stringify([name.rank, name.reader, name.worker])
     const found = this.#workers.get(key) ?? new WorkerProbe(name, this.#options, () => this.#check())

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isDscError } from '../../failure/dsc-error.js'
 import { placeSession, type Run, type RunSession } from './rank-runs.js'
 
 const session = (isReading = true): RunSession => ({ pid: 7, isReading })
@@ -93,8 +92,8 @@ test('a worker that comes late for a named pass does not take the rank back to i
 
 test('a client whose place another process is reading from is refused, with its process id', () => {
   const current = runOf({ sessions: new Map([[1, session()]]) })
-  assert.throws(
-    () => placeSession(current, start(), { worker: 1, workers: 2, session: session() }),
-    (error) => isDscError(error, 'FEED_PROTOCOL') && /process 7/.test(error.message),
-  )
+  assert.throws(() => placeSession(current, start(), { worker: 1, workers: 2, session: session() }), {
+    code: 'FEED_PROTOCOL',
+    message: /process 7/,
+  })
 })

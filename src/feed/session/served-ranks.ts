@@ -1,11 +1,11 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { type TrainerTime, TrainerTimes } from '../batches/trainer-time.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
 import { formatMetrics } from '../engine/feed-metrics.js'
 import { planDepth, planKeep } from '../plan/arena-budget.js'
 import type { BatchStream } from '../stream/batch-stream.js'
 import type { Hello } from './hello.js'
 import type { Run } from './rank-runs.js'
-import { type TrainerTime, TrainerTimes } from './trainer-time.js'
 
 /** The stream of a rank's reader and the clients that read it. */
 export interface ServedRank {

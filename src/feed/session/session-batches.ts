@@ -4,6 +4,7 @@ import { openOrClose } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import type { BatchReader, ReadBatch } from '../batches/batch-reader.js'
+import type { TrainerTime } from '../batches/trainer-time.js'
 import type { StreamShape } from '../engine/feed-engine.js'
 import type { FeedIdentity } from '../plan/feed-state.js'
 import type { OrderKind } from '../plan/order.js'
@@ -113,6 +114,11 @@ export class SessionBatches implements BatchReader {
     connection.send(MESSAGE.release, { seq })
     connection.send(MESSAGE.next, { count: 1 })
     return { items, lost }
+  }
+
+  tell(time: Omit<TrainerTime, 'rank'>): void {
+    const { connection } = this.#session
+    if (!connection.isEnded) connection.send(MESSAGE.waits, { rank: this.#options.shape.rank, ...time })
   }
 
   /** Descriptor of the file that holds a sample. */

@@ -4,7 +4,6 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDscError } from '../../failure/dsc-error.js'
 import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
 import { openFeedEngine } from '../engine/open-feed-engine.js'
@@ -23,6 +22,13 @@ import {
 const COUNT = 50
 
 async function serve(context: TestContext, readDelayMs = 0) {
+  const server = await open(context, readDelayMs)
+  context.after(() => server.close())
+  return server
+}
+
+/** A server that its test closes. */
+async function open(context: TestContext, readDelayMs = 0) {
   const folder = makeTestFolder(context)
   writeSamples(join(folder, 'samples'), COUNT, () => 700)
   const listed = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
@@ -34,12 +40,8 @@ async function serve(context: TestContext, readDelayMs = 0) {
     return read(...request)
   }
   if (readDelayMs > 0) Object.assign(source, { read: readLater })
-  const server = await SessionServer.open({ engine, socketPath: join(folder, 's') })
-  context.after(async () => {
-    await server.close()
-    await engine.close()
-  })
-  return server
+  context.after(() => engine.close())
+  return SessionServer.open({ engine, socketPath: join(folder, 's') })
 }
 
 /** A client that keeps what it receives. */
@@ -173,9 +175,23 @@ test('two feeds cannot listen on one socket', async (context) => {
   const listed = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
   const engine = openFeedEngine(folderSupply(listed), { memoryBytes: 2 ** 20, threads: 1 })
   context.after(() => engine.close())
-  await assert.rejects(SessionServer.open({ engine, socketPath: server.socketPath }), (error) =>
-    isDscError(error, 'FEED_PROTOCOL'),
-  )
+  await assert.rejects(SessionServer.open({ engine, socketPath: server.socketPath }), {
+    code: 'FEED_PROTOCOL',
+  })
+})
+
+test('what trainers have sent before the feed is closed counts, also from one that has left', async (context) => {
+  const server = await open(context)
+  const time = { gpus: 1, elapsedMs: 100, feedMs: 20, transformMs: 0, startMs: 0, loaderMs: 0 }
+  const clients = [0, 1].map(() => dial(context, server.socketPath))
+  for (const client of clients) {
+    client.send(MESSAGE.hello, HELLO)
+    await client.receive()
+  }
+  for (const [rank, client] of clients.entries()) client.send(MESSAGE.waits, { rank, ...time })
+  clients[1]!.socket.destroy()
+  await server.close()
+  assert.equal(server.takeTime()?.gpuMs, 200)
 })
 
 test('an open arena has no name that a killed feed could leave behind', async (context) => {
@@ -197,7 +213,7 @@ test('the bytes of a batch message are pinned: a change needs another version of
   }
   assert.equal(
     formatBatch(message).toString('hex'),
-    '445343530c0000003600000000000800315ea8697b2274797065223a367d2020' +
+    '445343530c000000360000000000090047bfa7f47b2274797065223a367d2020' +
       '010000000200000003000000020000000010000000000000000000000200000007000000080000000500000006000000000109000000',
   )
   assert.deepEqual(parseBatch(formatBatch(message).subarray(32)), message)

@@ -2,6 +2,7 @@ import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { openOrClose } from '../../failure/closers.js'
 import type { FedTime } from '../../model/fed-time.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
@@ -28,6 +29,8 @@ export interface SessionServerOptions {
 
 /** Start of an HTTP request. No frame starts so: these bytes would announce one of 0.5 GB. */
 const HTTP_GET = 'GET '
+/** The first ends the turn of the event loop that is under way, the second has read every socket. */
+const TURNS_TO_READ = 2
 
 /** A feed that clients of this machine can connect to. */
 export class SessionServer {
@@ -76,9 +79,12 @@ export class SessionServer {
     return this.#host.ranks.times.take()
   }
 
+  /** Ends all sessions, after reading what their trainers have sent until now, such as the times of the last steps. */
   async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve))
+    for (let turns = 0; turns < TURNS_TO_READ; turns++) await setImmediate()
     for (const socket of this.#sockets) socket.destroy()
-    await new Promise((resolve) => this.#server.close(resolve))
+    await closed
     closeSync(this.#tableFd)
   }
 

@@ -7,9 +7,9 @@ import type { FeedEngine } from '../engine/feed-engine.js'
 import { chooseIdentity } from '../plan/feed-state.js'
 import { type HeadspaceProbe, REPLAYED_BATCHES } from './headspace.js'
 import { type Hello, parseHello, parseStart, wholeNumber } from './hello.js'
+import { parseTrainerTime, parseWorkerTime } from './parse-trainer-time.js'
 import type { ServedRanks } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
-import { parseTrainerTime } from './trainer-time.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames, type SessionFrame } from './wire.js'
 
 /** State that sessions share. */
@@ -90,7 +90,9 @@ export class Session {
         this.#socket.write(formatSessionFrame(MESSAGE.status, {}, Buffer.from(this.#host.ranks.statusText())))
         return
       case MESSAGE.waits:
-        return this.#host.ranks.addTime(parseTrainerTime(fields))
+        return this.#host.ranks.addTime(parseTrainerTime(fields, payload))
+      case MESSAGE.made:
+        return this.#host.ranks.times.addMade(parseWorkerTime(fields))
       case MESSAGE.stop:
         return this.#host.stop()
       default:

@@ -3,7 +3,7 @@ import { formatFrame, formatFrameStart, readFrames, type Wire } from '../../fram
 import type { LengthPrefixedReader } from '../../frames/length-prefixed.js'
 
 /** The frames between a feed and its clients. Clients of another version are refused. */
-export const SESSION_WIRE: Wire = { mark: 'DSCS', version: 8 }
+export const SESSION_WIRE: Wire = { mark: 'DSCS', version: 9 }
 
 /** Values of `type` in the head of a frame; the other fields depend on the message. */
 export const MESSAGE = {
@@ -22,8 +22,14 @@ export const MESSAGE = {
   stop: 13,
   /** {message}: a sentence for people, sent to one client of the feed before its next message. */
   note: 14,
-  /** {rank, gpus, elapsedMs, feedMs, transformMs, startMs}: how a trainer spent its time since it told last. */
+  /**
+   * {rank, gpus, elapsedMs, feedMs, transformMs, startMs, loaderMs, firstStep}: how a trainer spent its time since it
+   * told last. The payload may have its steps from the one with that number on: u32 microseconds that it took, u32 of
+   * them that it waited for its batch.
+   */
   waits: 15,
+  /** {rank, madeMs, waitedMs}: how long a worker of the trainer's took to make batches, waits for the feed included. */
+  made: 16,
 } as const
 
 /** One message. */

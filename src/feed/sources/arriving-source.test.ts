@@ -18,6 +18,7 @@ class ToldArrivals implements Arrivals {
   readonly isComplete = false
   readonly spoilt = new Set<number>()
   readonly ordered: Wanted[] = []
+  reads = 0
   readonly here = new Map<Wanted, PromiseWithResolvers<boolean>>()
 
   isHere(): boolean {
@@ -26,6 +27,10 @@ class ToldArrivals implements Arrivals {
 
   order(wanted: readonly Wanted[]): void {
     this.ordered.push(...wanted)
+  }
+
+  noteRead(): void {
+    this.reads += 1
   }
 
   waitFor(wanted: Wanted): Promise<boolean> {
@@ -71,6 +76,7 @@ test('samples are read as their files come, and their checksums are known from t
   arrivals.arrivalOf(7).resolve(false)
   await read
   assert.deepEqual(told.at(-1), [0, 'unreachable', undefined])
+  assert.equal(arrivals.reads, 1)
   const bytes = Buffer.alloc(100)
   arena.read(bytes, 4096)
   assert.ok(bytes.equals(sampleBytes(3, 100)))
@@ -85,6 +91,7 @@ test('bytes that differ from those that were read first are corrupt', async (t) 
   table.crcs[3]! ^= 1
   await source.read(request, (_, status) => statuses.push(status))
   assert.deepEqual(statuses, ['ok', 'corrupt'])
+  assert.equal(arrivals.reads, 1)
 })
 
 test('what streams will read is ordered in their order, each file once', (t) => {

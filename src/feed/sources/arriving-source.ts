@@ -19,6 +19,8 @@ export interface Arrivals {
   isHere(file: number): boolean
   /** Appends to the list of files or bytes to read, in that order. */
   order(wanted: readonly Wanted[]): void
+  /** Notes that a sample was read. */
+  noteRead(): void
   /** Waits until it is here, and moves it to the front. Resolves to false if it will not arrive. */
   waitFor(wanted: Wanted, signal: AbortSignal | undefined): Promise<boolean>
 }
@@ -120,9 +122,10 @@ export class ArrivingSource implements SampleSource {
   #readAll(request: ReadRequest, places: readonly number[], onSample: OnSample): Promise<void> {
     const samples = Uint32Array.from(places, (i) => request.samples[i]!)
     const offsets = Float64Array.from(places, (i) => request.offsets[i]!)
-    return this.#local.read({ ...request, samples, offsets }, (at, status, origin) =>
-      onSample(places[at]!, status, origin),
-    )
+    return this.#local.read({ ...request, samples, offsets }, (at, status, origin) => {
+      if (status === 'ok') this.#arrivals.noteRead()
+      onSample(places[at]!, status, origin)
+    })
   }
 
   /** Orders more as reading proceeds, taking turns between streams. */

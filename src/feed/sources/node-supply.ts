@@ -1,4 +1,6 @@
-import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { atEndNow } from '../../failure/closers.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { unlessRejected } from '../../failure/unless-code.js'
 import type { SampleFolder } from '../../samples/index-samples.js'
 import type { SampleLayout } from '../../samples/plan/sample-placement.js'
 import type { SampleTable } from '../../samples/sample-table.js'
@@ -66,11 +68,8 @@ async function fetchTable({ nodes, token, tls }: RemoteOptions): Promise<SampleT
   for (const address of nodes) {
     try {
       const client = await StorageClient.connect({ address, token, tls })
-      try {
-        return await client.fetchManifest()
-      } finally {
-        client.close()
-      }
+      using _ = atEndNow(() => client.close())
+      return await client.fetchManifest()
     } catch (error) {
       failure = error
     }
@@ -82,10 +81,7 @@ async function fetchTable({ nodes, token, tls }: RemoteOptions): Promise<SampleT
 async function checkNodes(options: RemoteOptions, table: SampleTable): Promise<void> {
   const { nodes, layout, token, tls } = options
   for (const [i, address] of nodes.entries()) {
-    const client = await StorageClient.connect({ address, token, tls, table }).catch((error: unknown) => {
-      if (isDscError(error, 'FEED_GONE')) return undefined
-      throw error
-    })
+    const client = await unlessRejected(['FEED_GONE'], StorageClient.connect({ address, token, tls, table }))
     const stripe = client?.stripe
     client?.close()
     if (!client) continue

@@ -46,7 +46,7 @@ for (const { name, ca, isNodeEncrypted } of [
     const tls = { ca: ca && readCertificate(context).cert }
     await assert.rejects(
       nodeSupply({ nodes: [node], layout: 'full', fallback: undefined, token: undefined, tls }),
-      (error) => isDscError(error, 'FEED_GONE'),
+      { code: 'FEED_GONE' },
     )
   })
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { checkAgentIdentity } from '../../platform/agent-certificate.js'
 
 /** How a feed verifies a storage node's identity. */
 export interface StorageTls {
@@ -13,6 +14,7 @@ export function openStorageSocket(options: TcpNetConnectOpts, tls: StorageTls | 
   const socket = connectTls({
     ...(options as ConnectionOptions),
     ca: tls.ca,
+    checkServerIdentity: checkAgentIdentity,
     minVersion: 'TLSv1.3',
   })
   socket.setNoDelay(true)

@@ -5,12 +5,17 @@ import type { SampleSource, SampleStatus } from '../../samples/sample-source.js'
 import type { SampleArena } from '../arena/sample-arena.js'
 import type { LeasedBatch } from './leased-batch.js'
 import { LostSample } from './lost-sample.js'
+import { nameCulprit } from './sample-requests.js'
 import { openSlot, type Slot } from './slot.js'
+import type { StreamMeter } from './stream-meter.js'
 
 interface PickOptions {
   readonly arena: SampleArena
   readonly source: SampleSource
   readonly placed: SamplePlacement
+  /** Counts the wait as one for the source that gave the last sample. */
+  readonly meter: StreamMeter
+  readonly nowMs: () => number
 }
 
 /** Reads any samples into the arena, outside of the order, for map-style datasets. */
@@ -53,10 +58,12 @@ function reserveSlot(
 
 /** Makes each node read its slots into the arena. Returns a sample that no source could deliver, if any. */
 async function readSlots(
-  { arena, source }: PickOptions,
+  { arena, source, meter, nowMs }: PickOptions,
   slots: readonly Slot[],
 ): Promise<{ readonly slot: Slot; readonly status: SampleStatus } | undefined> {
+  const askedAtMs = nowMs()
   const lost: { slot: Slot; status: SampleStatus }[] = []
+  let culprit = nameCulprit(source, 0, source.origin)
   const readNode = (node: number) => {
     const mine = slots.filter((slot) => slot.node === node)
     const request = {
@@ -65,10 +72,12 @@ async function readSlots(
       offsets: Float64Array.from(mine, (slot) => arena.offsetOf(slot.extent!)),
       isMiss: true,
     }
-    return source.read(request, (i, status) => {
+    return source.read(request, (i, status, origin) => {
+      culprit = nameCulprit(source, node, origin ?? source.origin)
       if (status !== 'ok') lost.push({ slot: mine[i]!, status })
     })
   }
   await Promise.all([...new Set(slots.map((slot) => slot.node))].map(readNode))
+  meter.stall('storage', culprit, nowMs() - askedAtMs)
   return lost[0]
 }

@@ -139,8 +139,8 @@ export class RankStream implements BatchStream {
 
   /** Reads any samples by id, outside of the order (map-style access). Waits until all are in the arena. */
   pick(samples: readonly number[]): Promise<LeasedBatch> {
-    const { arena, source, items } = this.#options
-    return pickSamples({ arena, source, placed: items.placed }, samples)
+    const { arena, source, items, nowMs } = this.#options
+    return pickSamples({ arena, source, placed: items.placed, meter: this.meter, nowMs }, samples)
   }
 
   /** Returns the ids of `count` batches from `step` on, in order. */

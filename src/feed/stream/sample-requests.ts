@@ -16,6 +16,15 @@ export function movedAway(): DscError {
   return new DscError('FEED_GONE', 'another client of this rank has moved to another position')
 }
 
+/**
+ * For whom a sample was waited for: `disk`, `store`, or the name of a storage node. A sample that another node had to
+ * send in the place of `node` waited for `node`.
+ */
+export function nameCulprit(source: SampleSource, node: number, origin: SampleOrigin): string {
+  if (origin === 'peer') return source.nodeName(node)
+  return origin === 'local' ? 'disk' : 'store'
+}
+
 /** The requests of a stream in flight: hands them to the source, and their samples to waiting callers. */
 export class SampleRequests {
   readonly #plan: StreamPlan
@@ -35,7 +44,7 @@ export class SampleRequests {
     this.#plan = parts.plan
     this.#arena = parts.arena
     this.#source = parts.source
-    this.#lastAwaited = this.#nameOf(0, parts.source.origin)
+    this.#lastAwaited = nameCulprit(parts.source, 0, parts.source.origin)
   }
 
   /** Whom the newest wait was for: `disk`, `store`, or the name of a storage node. */
@@ -58,7 +67,8 @@ export class SampleRequests {
         (i, status, origin) => {
           if (isSettled[i] === 1) return
           isSettled[i] = 1
-          if (this.#waiters.has(slots[i]!)) this.#lastAwaited = this.#nameOf(node, origin)
+          if (this.#waiters.has(slots[i]!))
+            this.#lastAwaited = nameCulprit(this.#source, node, origin ?? this.#source.origin)
           this.#settle(slots[i]!, status)
         },
       )
@@ -80,12 +90,6 @@ export class SampleRequests {
   cancelUnwanted(): void {
     for (const [request, giveUp] of this.#running)
       if (!request.slots.some(({ state }) => state === 'inflight')) giveUp.abort()
-  }
-
-  /** A sample that another node had to send in the place of `node` waited for `node`. */
-  #nameOf(node: number, origin: SampleOrigin = this.#source.origin): string {
-    if (origin === 'peer') return this.#source.nodeName(node)
-    return origin === 'local' ? 'disk' : 'store'
   }
 
   /** Settles a slot; rejects with `failure` if the request as a whole failed. */

@@ -1,5 +1,6 @@
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { JobThread, leastBusy } from '../../platform/job-threads.js'
+import type { MeasureFiles } from '../../samples/list-folder.js'
 import type { ReaderData, ReaderJob, ReaderResult } from './reader-thread.js'
 
 /** Threads that read, copy and shuffle, so that the feed's own thread never waits for a disk. */
@@ -16,6 +17,16 @@ export class WaitingReaders {
   constructor(threads: number) {
     const url = new URL('../../reader-thread.cjs', import.meta.url)
     this.#threads = Array.from({ length: threads }, () => new JobThread(url))
+  }
+
+  /** Looks at files before it is known what to read. See `MeasureFiles`. */
+  readonly measure: MeasureFiles = async (root, paths) => {
+    const thread = leastBusy(this.#threads)
+    const measured = thread.run({ kind: 'measure', root, paths })
+    thread.flush() // the walk through the folder goes on without a pause
+    const result = await measured
+    if (result.kind !== 'measure') throw new Error('a reader thread answered another question')
+    return result
   }
 
   /** Sets what they read. Call once. */

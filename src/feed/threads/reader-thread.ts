@@ -1,6 +1,8 @@
 import { readSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { serveJobs } from '../../platform/job-threads.js'
+import type { BytePath } from '../../samples/byte-path.js'
+import { type FileFacts, measureFiles } from '../../samples/list-folder.js'
 import { isIntact, SampleReader } from '../../samples/read-samples.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import { allocateForCrc32 } from '../../wasm/crc32.js'
@@ -23,14 +25,16 @@ interface ReadFolder {
   readonly tableBytes: Uint8Array
   /** See `SampleTable`. */
   readonly known?: Uint8Array | undefined
+  readonly listedMs?: Float64Array | undefined
   /** Descriptors of the files, if clients map them. */
   readonly held?: readonly number[] | undefined
 }
 
-/** Work for a reader thread. `copy` moves bytes inside the arena; `touch` reads samples that clients will map. */
+/** Work for a reader thread. `measure` needs no data yet; `copy` moves bytes inside the arena; `touch` reads samples that clients will map. */
 export type ReaderJob =
   | { readonly kind: 'read'; readonly samples: Uint32Array; readonly offsets: Float64Array }
   | { readonly kind: 'touch'; readonly samples: Uint32Array }
+  | { readonly kind: 'measure'; readonly root: BytePath; readonly paths: string }
   | (ArenaCopy & { readonly kind: 'copy' })
   | (Omit<OrderOptions, 'kind'> & { readonly kind: 'shuffle' })
   | {
@@ -47,6 +51,7 @@ export type ReaderResult =
   | { readonly kind: 'read'; readonly statuses: Uint8Array }
   /** `isFromDisk`: some of the bytes were not in the kernel's memory. */
   | { readonly kind: 'touch'; readonly statuses: Uint8Array; readonly isFromDisk: boolean }
+  | (FileFacts & { readonly kind: 'measure' })
   | { readonly kind: 'copy' }
   | { readonly kind: 'shuffle'; readonly samples: Uint32Array }
   | { readonly kind: 'prefix'; readonly prefix: Prefix }
@@ -66,11 +71,15 @@ class JobRunner {
 
   constructor({ arenaFd, folder }: ReaderData) {
     this.#arenaFd = arenaFd
-    this.#table = folder && { ...openSampleTable(folder.tableBytes), known: folder.known }
+    this.#table = folder && {
+      ...openSampleTable(folder.tableBytes),
+      known: folder.known,
+      listedMs: folder.listedMs,
+    }
     this.#reader = folder && new SampleReader(folder.root, this.#table!, { held: folder.held })
   }
 
-  run(job: ReaderJob): ReaderResult {
+  run(job: Exclude<ReaderJob, { readonly kind: 'measure' }>): ReaderResult {
     switch (job.kind) {
       case 'read':
         return { kind: 'read', statuses: this.#readIntoArena(job) }
@@ -164,7 +173,9 @@ function findPrefix(job: Extract<ReaderJob, { kind: 'prefix' }>): Prefix {
 }
 
 let runner: JobRunner | undefined
-serveJobs<ReaderJob, ReaderResult, ReaderData>(parentPort, (job) => runner!.run(job), {
+const run = (job: ReaderJob): ReaderResult =>
+  job.kind === 'measure' ? { kind: 'measure', ...measureFiles(job.root, job.paths) } : runner!.run(job)
+serveJobs<ReaderJob, ReaderResult, ReaderData>(parentPort, run, {
   onWord(data) {
     runner = new JobRunner(data)
   },

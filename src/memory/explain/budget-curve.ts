@@ -1,13 +1,8 @@
+import type { BudgetPoint } from '../memory-answer.js'
 import type { MemoryPlan } from '../plan/plan-format.js'
 import { planMemory } from '../plan/plan-memory.js'
 import type { MemoryProfile } from '../step/profile.js'
 import { planWays } from '../ways/choose-ways.js'
-
-/** The prediction for a plan of the same kind under another budget; no time if no plan fits. */
-export interface BudgetPoint {
-  readonly budgetBytes: number
-  readonly stepMs: number | undefined
-}
 
 /** Number of points on a curve, from the smallest requested budget to the peak without a plan. */
 const POINTS = 8

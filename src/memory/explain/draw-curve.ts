@@ -1,4 +1,4 @@
-import type { BudgetPoint } from './budget-curve.js'
+import type { BudgetPoint } from '../memory-answer.js'
 
 const WIDTH = 720
 const HEIGHT = 360

@@ -1,3 +1,4 @@
+import type { Explanation } from '../memory-answer.js'
 import type { MemoryPlan } from '../plan/plan-format.js'
 import { simulatePlan } from '../plan/simulate-plan.js'
 import { findLifetimes, sumLiveBytes } from '../step/lifetimes.js'
@@ -6,19 +7,6 @@ import { layOutStep } from '../step/profiled-step.js'
 import { profileOfPlan } from '../step/recompute-blocks.js'
 import { formatEvent, layOutTimeline } from '../step/timeline.js'
 import { drawTimeline } from './draw-timeline.js'
-
-/** One storage and what the plan does with it, in readable form. */
-export interface Explanation {
-  readonly storage: number
-  readonly kind: string
-  /** The parameter's name, for parameters and gradients. */
-  readonly name: string | null
-  readonly bytes: number
-  /** Layer that produces it. */
-  readonly producer: string
-  readonly decision: 'moves' | 'stays'
-  readonly why: string
-}
 
 /** Explains for every storage of the profile why it moves or stays, largest first. */
 export function explainPlan(recorded: MemoryProfile, plan: MemoryPlan): Explanation[] {
@@ -35,7 +23,7 @@ export function explainPlan(recorded: MemoryProfile, plan: MemoryPlan): Explanat
     .map(({ storage, kind, name, bytes, uses, from }): Explanation => {
       const producer = nameOf(uses[0] ?? from)
       const livesOn = reused.has(storage) ? '; then its feature gradient is written into it' : ''
-      const row = { storage, kind, name, bytes, producer }
+      const row = { storage, kind, name, sizeBytes: bytes, producer }
       const own = moves.get(storage)
       if (own) {
         const why = own
@@ -50,7 +38,7 @@ export function explainPlan(recorded: MemoryProfile, plan: MemoryPlan): Explanat
       }
       return { ...row, decision: 'stays', why: `${keeps.get(storage) ?? 'it never leaves'}${livesOn}` }
     })
-    .sort((a, b) => b.bytes - a.bytes || a.storage - b.storage)
+    .sort((a, b) => b.sizeBytes - a.sizeBytes || a.storage - b.storage)
 }
 
 /** Draws one step: memory without a plan, with it, the budget, and the copies. */

@@ -1,33 +1,9 @@
+import type { NamedTotals, PlanSums, PlanTotals } from '../memory-answer.js'
 import type { MemoryPlan } from '../plan/plan-format.js'
 import { findLifetimes } from '../step/lifetimes.js'
 import type { MemoryProfile } from '../step/profile.js'
 import { profileOfPlan } from '../step/recompute-blocks.js'
 import { layOutTimeline } from '../step/timeline.js'
-
-/** Bytes of feature maps by what the plan does with them. */
-interface PlanTotals {
-  readonly keptBytes: number
-  /** Not saved, but recomputed in backward. */
-  readonly recomputedBytes: number
-  /** In one direction. */
-  readonly movedBytes: number
-}
-
-/** Totals of one part of the model, or of one line of its code. */
-interface NamedTotals extends PlanTotals {
-  readonly name: string
-}
-
-/**
- * Sums over the saved feature maps by what the plan does with them: for the whole step, by module, and by line of code,
- * largest first.
- */
-export interface PlanSums {
-  readonly totals: PlanTotals
-  readonly modules: readonly NamedTotals[]
-  /** Empty if the profile has no lines. */
-  readonly lines: readonly NamedTotals[]
-}
 
 /** Sums up what the plan does with the saved feature maps. */
 export function sumPlan(recorded: MemoryProfile, plan: MemoryPlan): PlanSums {

@@ -7,7 +7,6 @@ import { makeGradient, TOY_SGD, TOY_SLOTS, TOY_VALUES, trainAlone } from '../../
 import { CentralNode } from './central-node.js'
 import type { CentralOptions } from './central-options.js'
 import { readCheckpoint } from './checkpoint.js'
-import { decodeFrame, encodeFrame } from './message.js'
 import { openParameterClient } from './parameter-client.js'
 import { layOutParameters } from './plan/parameter-layout.js'
 import { serveParameters } from './serve-parameters.js'
@@ -274,19 +273,6 @@ test('a restarted node goes on from its checkpoint in a new epoch', async () => 
   } finally {
     await rm(folder, { recursive: true })
   }
-})
-
-test('messages have these bytes; a change needs another version of PARAMETER_WIRE', () => {
-  const bytes = Buffer.concat(encodeFrame({ rank: 1 }, Float32Array.of(1, -2)))
-  assert.equal(
-    bytes.toString('hex'),
-    '445343501c00000008000000000002009e47e6f2' +
-      Buffer.from('{"rank":1,"crc":3280414294} ').toString('hex') +
-      '0000803f000000c0',
-  )
-  assert.deepEqual(decodeFrame(bytes).values, Float32Array.of(1, -2))
-  bytes[bytes.length - 1]! ^= 0x40
-  assert.throws(() => decodeFrame(bytes), /checksum/)
 })
 
 test('beyond loopback the server needs a token, and checks it', async (t) => {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { DscError } from '../../failure/dsc-error.js'
 import { MAX_TIMER_MS } from '../../model/duration.js'
 import type { CentralOptions, PushExtras, PushOutcome } from './central-options.js'
@@ -14,7 +15,6 @@ import {
 } from './plan/optimizer-settings.js'
 import { isSameLayout, type ParameterLayout, type ParameterSlot } from './plan/parameter-layout.js'
 import { averageBuffers, reduceGradients, scaleTrained } from './plan/reduce-gradients.js'
-import { Waiters } from './waiters.js'
 
 /** A gradient that waits for those of the other ranks, and its largest magnitude. */
 interface CollectedGradient extends PushExtras {
@@ -36,7 +36,8 @@ export class CentralNode {
   #optimizer: OptimizerSettings
   #collected = new Map<number, CollectedGradient>()
   #barrier: NodeJS.Timeout | undefined
-  readonly #waiters = new Waiters()
+  /** Tells calls that wait that something has changed; they check for themselves. */
+  readonly #changes = new EventEmitter().setMaxListeners(0)
   /** Ranks that ssp mode has given up on until they push again. */
   #lost = new Set<number>()
   readonly #checkpoints: CheckpointWriter
@@ -139,7 +140,7 @@ export class CentralNode {
     while (!isReady() && !signal.aborted) {
       if (this.layout && findHolding(this.#progress, step).length > 0)
         this.#barrier ??= setTimeout(() => this.#giveUpHolding(step), this.options.lostAfterMs)
-      await this.#waiters.wait(signal)
+      await once(this.#changes, 'change', { signal }).catch(() => {})
     }
   }
 
@@ -162,7 +163,7 @@ export class CentralNode {
   async close(): Promise<void> {
     clearTimeout(this.#barrier)
     this.abortReason ??= 'the server is stopping'
-    this.#waiters.wakeAll()
+    this.#changes.emit('change')
     await this.#checkpoints.settle()
   }
 
@@ -239,7 +240,7 @@ export class CentralNode {
       for (const rank of holding) this.#lost.add(rank)
     else
       this.abortReason = `step ${step} waits for rank ${holding.join(', ')}, and no rank has pushed for ${lostAfterMs} ms`
-    this.#waiters.wakeAll()
+    this.#changes.emit('change')
   }
 
   async #giveUpWaiting(): Promise<unknown> {
@@ -248,7 +249,7 @@ export class CentralNode {
     if (lost.kind === 'quorum' && this.#collected.size >= lost.quorum) return this.#finishStep()
     const missing = this.missingRanks().join(', ')
     this.abortReason = `step ${this.version}: no gradient from rank ${missing} within ${lostAfterMs} ms`
-    this.#waiters.wakeAll()
+    this.#changes.emit('change')
     return undefined
   }
 
@@ -266,7 +267,7 @@ export class CentralNode {
       () => undefined,
       () => this.#findAbort(),
     )
-    this.#waiters.wakeAll()
+    this.#changes.emit('change')
     return refusal
   }
 
@@ -275,7 +276,7 @@ export class CentralNode {
       .catch((error: unknown) => {
         throw new DscError('PARAMS_REFUSED', this.#checkpoints.explain(error), { cause: error })
       })
-      .finally(() => this.#waiters.wakeAll())
+      .finally(() => this.#changes.emit('change'))
   }
 
   #copy(): Checkpoint | undefined {

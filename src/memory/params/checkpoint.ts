@@ -1,9 +1,11 @@
 import { mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
+import { unlessRejected } from '../../failure/unless-code.js'
 import { decodeFrame, encodeFrame, PARAMETER_WIRE } from './message.js'
+import type { ParameterStateParts } from './parameter-state.js'
 import { type OptimizerSettings, STATE_COUNTS } from './plan/optimizer-settings.js'
-import { layOutParameters, type ParameterSlot } from './plan/parameter-layout.js'
+import { layOutParameters } from './plan/parameter-layout.js'
 
 /** Format version of checkpoint files. */
 const CHECKPOINT_VERSION = 3
@@ -13,18 +15,13 @@ const MARK = PARAMETER_WIRE.mark
 const PIECE_BYTES = 64 * 2 ** 20
 
 /** Everything a central node needs to continue after a restart. */
-export interface Checkpoint {
-  readonly slots: readonly ParameterSlot[]
+export interface Checkpoint extends ParameterStateParts {
   readonly epoch: number
   readonly version: number
   readonly lastSteps: readonly number[]
   readonly optimizer: OptimizerSettings
   /** The settings that the server was started with: changes made since stay valid as long as these are the same. */
   readonly startedWith: OptimizerSettings
-  /** Number of steps of each slot. */
-  readonly steps: readonly number[]
-  readonly parameters: Float32Array
-  readonly moments: readonly Float32Array[]
 }
 
 const NAME = 'params.checkpoint'
@@ -45,21 +42,14 @@ export async function writeCheckpoint(folder: string, checkpoint: Checkpoint): P
     await file.close()
   }
   await rename(part, join(folder, NAME))
-  const directory = await open(folder)
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
+  await using directory = await open(folder)
+  await directory.sync()
 }
 
 /** The checkpoint in `folder`; undefined before the first one. */
 export async function readCheckpoint(folder: string): Promise<Checkpoint | undefined> {
   const path = join(folder, NAME)
-  const bytes = await readWhole(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const bytes = await unlessRejected(['ENOENT'], readWhole(path))
   if (!bytes) return undefined
   try {
     const { header, values } = decodeFrame(bytes)
@@ -86,19 +76,15 @@ export async function readCheckpoint(folder: string): Promise<Checkpoint | undef
 
 /** Reads a file of any size: Node's own `readFile` is limited to 2 GiB, a model of 180 million parameters. */
 async function readWhole(path: string): Promise<Buffer> {
-  const file = await open(path)
-  try {
-    const { size } = await file.stat()
-    const bytes = Buffer.allocUnsafe(size)
-    let at = 0
-    while (at < size) {
-      const { bytesRead } = await file.read(bytes, at, Math.min(PIECE_BYTES, size - at), at)
-      at += bytesRead
-      const isForeign = at >= MARK.length && bytes.toString('latin1', 0, MARK.length) !== MARK // its rest is not worth its memory
-      if (bytesRead === 0 || isForeign) break
-    }
-    return bytes.subarray(0, at)
-  } finally {
-    await file.close()
+  await using file = await open(path)
+  const { size } = await file.stat()
+  const bytes = Buffer.allocUnsafe(size)
+  let at = 0
+  while (at < size) {
+    const { bytesRead } = await file.read(bytes, at, Math.min(PIECE_BYTES, size - at), at)
+    at += bytesRead
+    const isForeign = at >= MARK.length && bytes.toString('latin1', 0, MARK.length) !== MARK // its rest is not worth its memory
+    if (bytesRead === 0 || isForeign) break
   }
+  return bytes.subarray(0, at)
 }

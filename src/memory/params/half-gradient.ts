@@ -1,13 +1,10 @@
-import { type Codec, openCodec } from '../../half/codec.js'
+import { convertInChunks } from './half-chunks.js'
 import { type ParameterLayout, roundUpLength } from './plan/parameter-layout.js'
 
-/** Scales are 2^-120 to 2^120, so that float32 holds them and their inverses; the largest magnitude of a parameter is brought below 2^15. */
+/** Scales are 2^-120 to 2^120, so that float32 holds them and their inverses. */
 const MAX_EXPONENT = 120
+/** A parameter's scale brings its largest magnitude below 2^15. */
 const TOP_EXPONENT = 15
-/** Elements converted at a time. */
-const CHUNK = 1 << 18
-
-let codec: { readonly codec: Codec; readonly floats: number; readonly halves: number } | undefined
 
 /**
  * The payload of a push of halves: the halves of the whole layout, 0 for buffers, then the buffers' values in float32,
@@ -62,9 +59,9 @@ export function encodeHalfGradient(
   const exponents = layout.slots.map(({ kind, offset, length }) => {
     if (kind === 'buffer') return 0
     const exponent = findExponent(gradient, offset, length)
-    convert(length, (at, count, { codec: { memory, kernels }, floats, halves: target }) => {
+    convertInChunks(length, (at, count, { memory, kernels, floats, halves: target, rounded }) => {
       new Float32Array(memory, floats, count).set(gradient.subarray(offset + at, offset + at + count))
-      kernels.encodeHalf(floats, target, roundUp(count), 2 ** exponent)
+      kernels.encodeHalf(floats, target, rounded, 2 ** exponent)
       halves.set(new Uint16Array(memory, target, count), offset + at)
     })
     return exponent
@@ -80,24 +77,13 @@ export function decodeHalfGradient(
 ): Float32Array {
   const gradient = new Float32Array(layout.length)
   for (const [index, { offset, length }] of layout.slots.entries()) {
-    convert(length, (at, count, { codec: { memory, kernels }, floats, halves: source }) => {
+    convertInChunks(length, (at, count, { memory, kernels, floats, halves: source, rounded }) => {
       new Uint16Array(memory, source, count).set(halves.subarray(offset + at, offset + at + count))
-      kernels.decodeHalf(source, floats, roundUp(count), 2 ** -exponents[index]!)
+      kernels.decodeHalf(source, floats, rounded, 2 ** -exponents[index]!)
       gradient.set(new Float32Array(memory, floats, count), offset + at)
     })
   }
   return gradient
-}
-
-function convert(
-  length: number,
-  chunk: (at: number, count: number, buffers: NonNullable<typeof codec>) => void,
-): void {
-  if (!codec) {
-    const opened = openCodec(6 * CHUNK)
-    codec = { codec: opened, floats: opened.allocate(4 * CHUNK), halves: opened.allocate(2 * CHUNK) }
-  }
-  for (let at = 0; at < length; at += CHUNK) chunk(at, Math.min(CHUNK, length - at), codec)
 }
 
 /** The power of two that brings the largest magnitude into [2^14, 2^15); 0 if it is 0 or not finite. */
@@ -112,9 +98,4 @@ function findExponent(values: Float32Array, offset: number, length: number): num
   if (largest === 0 || sum !== 0) return 0
   const exponent = TOP_EXPONENT - 1 - Math.floor(Math.log2(largest))
   return Math.max(-MAX_EXPONENT, Math.min(MAX_EXPONENT, exponent))
-}
-
-/** The kernels process eight values at a time; the buffers have room for the rest of the last eight. */
-function roundUp(count: number): number {
-  return Math.ceil(count / 8) * 8
 }

@@ -1,10 +1,5 @@
-import { type Codec, openCodec } from '../../half/codec.js'
+import { convertInChunks } from './half-chunks.js'
 import type { ParameterType } from './plan/parameter-layout.js'
-
-/** Elements converted at a time. */
-const CHUNK = 1 << 18
-
-let opened: { readonly codec: Codec; readonly floats: number; readonly halves: number } | undefined
 
 /**
  * Rounds parameters to the values that a worker of `type` holds: to the nearest half, ties to even, like PyTorch's
@@ -12,15 +7,12 @@ let opened: { readonly codec: Codec; readonly floats: number; readonly halves: n
  */
 export function narrowParameters(values: Float32Array, type: Exclude<ParameterType, 'f32'>): Uint16Array {
   const narrow = new Uint16Array(values.length)
-  for (let at = 0; at < values.length; at += CHUNK) {
-    const part = values.subarray(at, at + CHUNK)
-    const { codec, floats, halves } = open()
-    const { memory, kernels } = codec
-    new Float32Array(memory, floats, part.length).set(part)
+  convertInChunks(values.length, (at, count, { memory, kernels, floats, halves, rounded }) => {
+    new Float32Array(memory, floats, count).set(values.subarray(at, at + count))
     const encode = type === 'bf16' ? kernels.encodeBrain : kernels.encodeHalf
-    encode(floats, halves, roundUp(part.length), 1)
-    narrow.set(new Uint16Array(memory, halves, part.length), at)
-  }
+    encode(floats, halves, rounded, 1)
+    narrow.set(new Uint16Array(memory, halves, count), at)
+  })
   return narrow
 }
 
@@ -30,26 +22,10 @@ export function widenParameters(
   type: Exclude<ParameterType, 'f32'>,
   target: Float32Array,
 ): void {
-  for (let at = 0; at < narrow.length; at += CHUNK) {
-    const part = narrow.subarray(at, at + CHUNK)
-    const { codec, floats, halves } = open()
-    const { memory, kernels } = codec
-    new Uint16Array(memory, halves, part.length).set(part)
+  convertInChunks(narrow.length, (at, count, { memory, kernels, floats, halves, rounded }) => {
+    new Uint16Array(memory, halves, count).set(narrow.subarray(at, at + count))
     const decode = type === 'bf16' ? kernels.decodeBrain : kernels.decodeHalf
-    decode(halves, floats, roundUp(part.length), 1)
-    target.set(new Float32Array(memory, floats, part.length), at)
-  }
-}
-
-function open() {
-  if (!opened) {
-    const codec = openCodec(6 * CHUNK)
-    opened = { codec, floats: codec.allocate(4 * CHUNK), halves: codec.allocate(2 * CHUNK) }
-  }
-  return opened
-}
-
-/** The kernels process eight values at a time. */
-function roundUp(count: number): number {
-  return Math.ceil(count / 8) * 8
+    decode(halves, floats, rounded, 1)
+    target.set(new Float32Array(memory, floats, count), at)
+  })
 }

@@ -13,6 +13,8 @@ const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
 const WORKER = fileURLToPath(new URL('../../testing/parameter-worker.js', import.meta.url))
 const WORKERS = 4
 const STEPS = 60
+/** Each of the 240 pushes is written to the disk, which may be slow. */
+const LIMIT_MS = 280_000
 
 interface WorkerEvent {
   readonly rank: number
@@ -23,7 +25,7 @@ interface WorkerEvent {
   readonly values?: number[]
 }
 
-test('random kills of workers and server change nothing of a sync job', { timeout: 90_000 }, async (t) => {
+test('random kills of workers and server change nothing of a sync job', { timeout: LIMIT_MS }, async (t) => {
   const { finals } = await runWithKills(t, { mode: 'sync', most: 8 })
   const expected = trainAlone(WORKERS, STEPS, true)
   for (const values of finals.values()) assert.deepEqual(Float32Array.from(values), expected)
@@ -31,10 +33,10 @@ test('random kills of workers and server change nothing of a sync job', { timeou
 
 for (const mode of ['ssp:2', 'async']) {
   test(`random kills of workers and server lose and double no push of an ${mode} job`, {
-    timeout: 90_000,
+    timeout: LIMIT_MS,
   }, async (t) => {
     const { url } = await runWithKills(t, { mode, most: 5 })
-    const status = await readStatus(url)
+    const status = await readStatus(url, t.signal)
     assert.deepEqual(status.lastSteps, new Array<number>(WORKERS).fill(STEPS - 1))
     assert.equal(status.version, WORKERS * STEPS, 'every push of every rank is one version, once')
   })
@@ -125,8 +127,12 @@ async function runWithKills(
 }
 
 /** The server may have been killed last and still be starting. */
-async function readStatus(url: string): Promise<{ version: number; lastSteps: number[] }> {
+async function readStatus(
+  url: string,
+  signal: AbortSignal,
+): Promise<{ version: number; lastSteps: number[] }> {
   for (;;) {
+    signal.throwIfAborted()
     const response = await fetch(`${url}/v1/status`).catch(() => undefined)
     if (response?.ok) return (await response.json()) as { version: number; lastSteps: number[] }
     await pause(50)

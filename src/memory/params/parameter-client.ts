@@ -177,14 +177,9 @@ interface PushBody {
   readonly error?: { readonly reason: 'stale' | 'ahead' | 'epoch'; readonly message: string }
 }
 
-interface Call {
-  readonly url: string
+interface Call extends Pick<ParameterClientOptions, 'url' | 'token' | 'job' | 'patienceMs' | 'signal'> {
   readonly path: string
   readonly body?: Buffer[] | undefined
-  readonly token?: string | undefined
-  readonly job?: string | undefined
-  readonly patienceMs?: number | undefined
-  readonly signal?: AbortSignal | undefined
   readonly agent: Agent
   /** Reads the body of a 200 itself; if it rejects, the call is repeated. */
   readonly receive?: ((response: IncomingMessage) => Promise<void>) | undefined

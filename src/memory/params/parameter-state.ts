@@ -21,7 +21,7 @@ interface ParameterUpdate {
 }
 
 /** The parts of a state; it takes ownership of all arrays. */
-interface ParameterStateParts {
+export interface ParameterStateParts {
   readonly slots: readonly ParameterSlot[]
   readonly parameters: Float32Array
   /** As many as the optimizer keeps. */

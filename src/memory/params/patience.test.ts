@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { TOY_SGD, TOY_SLOTS, TOY_VALUES } from '../../testing/toy-model.js'
 import { CentralNode } from './central-node.js'
 import { openParameterClient } from './parameter-client.js'
@@ -29,12 +29,11 @@ test('the patience with a server that restarts begins when it is gone, however l
   const server = createServer((request, response) => {
     request.resume()
     if (calls++ > 0) response.end('{}')
-    else setTimeout(() => request.socket.destroy(), 400)
+    else setTimeout(() => request.socket.destroy(), 2500)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const patienceMs = 300
+  const port = await listenLocally(server, t)
+  const url = `http://127.0.0.1:${port}`
+  const patienceMs = 2000
   const client = await openParameterClient({ url, rank: 0, slots: TOY_SLOTS, values: TOY_VALUES, patienceMs })
   client.close()
   assert.equal(calls, 2)
@@ -46,9 +45,8 @@ test('a server that is always stopping is given up', async (t) => {
     response.writeHead(410)
     response.end(JSON.stringify({ error: { reason: 'aborted', message: 'the server is stopping' } }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const port = await listenLocally(server, t)
+  const url = `http://127.0.0.1:${port}`
   const opening = openParameterClient({ url, rank: 0, slots: TOY_SLOTS, values: TOY_VALUES, patienceMs: 200 })
   await assert.rejects(opening, { code: 'PARAMS_UNREACHABLE', message: /the server is stopping/ })
 })

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { z } from 'zod'
+import { count } from '../../answers/fields.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { readBody } from '../../frames/body.js'
 import { isSecret } from '../../frames/secret.js'
@@ -15,7 +16,6 @@ import { formatUpdateMode } from './plan/update-mode.js'
 /** Maximum size of a message: a guard against foreign peers. */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 30
 
-const count = z.number().int().nonnegative()
 const rate = z.number().nonnegative()
 const slot = z.object({
   name: z.string(),

@@ -1,3 +1,5 @@
+import { findFirst } from '../../model/find-first.js'
+
 /** A request for `bytes` in an arena from event `from` to event `to`, both included. */
 interface ArenaRequest {
   readonly id: number
@@ -72,24 +74,14 @@ function fitFirst(ordered: readonly ArenaRequest[]): Fit {
       offset = Math.max(offset, slot.high)
     }
     offsets.set(id, offset)
-    placed.splice(findPlace(placed, offset), 0, { from, to, low: offset, high: offset + length })
+    const place = findFirst(placed.length, (at) => placed[at]!.low >= offset)
+    placed.splice(place, 0, { from, to, low: offset, high: offset + length })
     if (offset + length > sizeBytes) {
       sizeBytes = offset + length
       top = request
     }
   }
   return { sizeBytes, offsets, top }
-}
-
-function findPlace(placed: readonly { low: number }[], offset: number): number {
-  let low = 0
-  let high = placed.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (placed[middle]!.low < offset) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** The most bytes in use at once: no layout is smaller. */

@@ -2,12 +2,10 @@ import type { Lifetime } from '../step/lifetimes.js'
 import type { MemoryProfile, TensorKind } from '../step/profile.js'
 import type { ProfiledStep } from '../step/profiled-step.js'
 import type { Timeline } from '../step/timeline.js'
+import type { ExtraKind, Keep } from './plan-format.js'
 
 /** Below this a copy costs more than it frees: in ResNet-50, 123 of 478 saved tensors hold 1.2 % of the bytes. */
 export const MIN_MOVE_BYTES = 1 << 20
-
-/** Kinds besides feature maps that may leave the device when parameters are updated on the host (the mirror). */
-export type ExtraKind = Extract<TensorKind, 'param' | 'param_grad' | 'opt_state'>
 
 /** An interval in which a storage is idle and could be on the host instead. */
 export interface Candidate {
@@ -22,13 +20,6 @@ export interface Candidate {
   readonly inUs: number
   /** Idle time minus both copies, in microseconds: the margin for queues and delays. */
   readonly slackUs: number
-}
-
-/** A storage that cannot move, and why: shown by `dsc memory explain`. */
-export interface Keep {
-  readonly storage: number
-  readonly bytes: number
-  readonly why: string
 }
 
 /** How long one copy takes, in microseconds. */

@@ -27,51 +27,31 @@ export class CopyQueues {
   readonly times: CopyTime[] = []
   readonly #device: MemoryProfile['device']
   readonly #faults: CopyFaults
-  #outFreeUs = 0
-  #inFreeUs = 0
+  /** When each queue is idle again. */
+  readonly #freeUs = { out: 0, in: 0 }
 
   constructor(device: MemoryProfile['device'], faults: CopyFaults) {
     this.#device = device
     this.#faults = faults
   }
 
-  /** Queues a copy to the host that may start at `readyUs`; returns when it ends. */
-  copyOut(copied: Copied, readyUs: number): number {
-    const fromUs = Math.max(readyUs, this.#outFreeUs)
-    this.#outFreeUs =
-      fromUs +
-      this.#lastsUs(copied.bytes, { ownGBs: this.#device.d2hGBs, isOtherBusy: this.#inFreeUs > fromUs })
-    this.times.push({
-      direction: 'out',
-      storage: copied.storage,
-      bytes: copied.bytes,
-      fromUs,
-      toUs: this.#outFreeUs,
-    })
-    return this.#outFreeUs
-  }
-
-  /** Queues a copy to the device that may start at `readyUs`; returns when it ends. */
-  copyIn(copied: Copied, readyUs: number): number {
-    const fromUs = Math.max(readyUs, this.#inFreeUs)
-    this.#inFreeUs =
-      fromUs +
-      this.#lastsUs(copied.bytes, { ownGBs: this.#device.h2dGBs, isOtherBusy: this.#outFreeUs > fromUs })
-    this.times.push({
-      direction: 'in',
-      storage: copied.storage,
-      bytes: copied.bytes,
-      fromUs,
-      toUs: this.#inFreeUs,
-    })
-    return this.#inFreeUs
+  /** Queues a copy to the host (out) or to the device (in) that may start at `readyUs`; returns when it ends. */
+  copy(direction: CopyTime['direction'], { storage, bytes }: Copied, readyUs: number): number {
+    const fromUs = Math.max(readyUs, this.#freeUs[direction])
+    const isOtherBusy = this.#freeUs[direction === 'out' ? 'in' : 'out'] > fromUs
+    const toUs = fromUs + this.#lastsUs(direction, bytes, { isOtherBusy })
+    this.#freeUs[direction] = toUs
+    this.times.push({ direction, storage, bytes, fromUs, toUs })
+    return toUs
   }
 
   #lastsUs(
+    direction: CopyTime['direction'],
     bytes: number,
-    { ownGBs, isOtherBusy }: { readonly ownGBs: number; readonly isOtherBusy: boolean },
+    { isOtherBusy }: { readonly isOtherBusy: boolean },
   ): number {
-    const { bothGBs, copyLatencyUs } = this.#device
+    const { d2hGBs, h2dGBs, bothGBs, copyLatencyUs } = this.#device
+    const ownGBs = direction === 'out' ? d2hGBs : h2dGBs
     const gbs = isOtherBusy ? Math.min(ownGBs, bothGBs / 2) : ownGBs
     const tries = 1 + (this.#faults.copyFailures?.(this.times.length) ?? 0)
     const slowdown = this.#faults.copySlowdown?.(this.times.length) ?? 1

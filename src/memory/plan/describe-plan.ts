@@ -3,17 +3,18 @@ import type { Lifetime } from '../step/lifetimes.js'
 import type { MemoryProfile } from '../step/profile.js'
 import { findPeakBytes, type ProfiledStep } from '../step/profiled-step.js'
 import { layOutArena } from './arena.js'
-import type { Candidate, Keep } from './candidates.js'
+import type { Candidate } from './candidates.js'
 import { findLeastStallUs } from './least-stall.js'
 import {
+  type Keep,
   type MemoryPlan,
   PLAN_VERSION,
   type PlannedMove,
   type PlannedRecomputation,
   type Prediction,
+  type Reuse,
 } from './plan-format.js'
 import { isReloaded, type PlacedSchedule } from './reload-space.js'
-import { listReuse } from './reuse.js'
 import type { ScheduleLimits } from './schedule.js'
 import type { Simulation } from './simulate-plan.js'
 import { findTicks, signPacks, type TickClock } from './ticks.js'
@@ -91,6 +92,14 @@ function predict(problem: PlanProblem, simulation: Simulation, hostBytes: number
     hostBytes,
     movedBytes: simulation.movedBytes,
   }
+}
+
+/** The reuse recorded in a profile, in the order of its pack calls. */
+function listReuse({ reuse, packLayers = [] }: MemoryProfile): Reuse[] {
+  return (reuse?.packs ?? []).map((pack) => {
+    const { storage, bytes } = reuse!.tensors.find((tensor) => tensor.pack.includes(pack))!
+    return { pack, layer: packLayers[pack]!, storage, bytes }
+  })
 }
 
 function describeRecomputation({ name, recorded }: Block): PlannedRecomputation {

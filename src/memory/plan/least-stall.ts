@@ -1,3 +1,4 @@
+import { findFirst } from '../../model/find-first.js'
 import type { MemoryProfile } from '../step/profile.js'
 import type { Timeline } from '../step/timeline.js'
 import type { Candidate } from './candidates.js'
@@ -108,14 +109,8 @@ function sumDisjoint(waits: Wait[]): number {
   const byEnd = waits.sort((a, b) => a.until - b.until || a.after - b.after)
   const bestUs = [0] // over the first waits by end
   byEnd.forEach(({ after, us }, at) => {
-    let low = 0
-    let high = at
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (byEnd[middle]!.until <= after) low = middle + 1
-      else high = middle
-    }
-    bestUs.push(Math.max(bestUs[at]!, bestUs[low]! + us))
+    const before = findFirst(at, (other) => byEnd[other]!.until > after)
+    bestUs.push(Math.max(bestUs[at]!, bestUs[before]! + us))
   })
   return bestUs.at(-1)!
 }

@@ -1,3 +1,4 @@
+import { findFirst } from '../../model/find-first.js'
 import type { Timeline } from '../step/timeline.js'
 import type { Candidate } from './candidates.js'
 import { LiveCurve } from './live-curve.js'
@@ -56,8 +57,8 @@ function scheduleOuts(
 ): { freeBy: number[]; startUs: number[] } {
   const count = timeline.events.length
   const freeBy = new Array<number>(picks.length).fill(count + 1)
-  const outsAfter = groupBy(picks, (pick) => pick.outAfter)
-  const returnsAt = groupBy(picks, (pick) => pick.useAt)
+  const outsAfter = Map.groupBy(picks.keys(), (at) => picks[at]!.outAfter)
+  const returnsAt = Map.groupBy(picks.keys(), (at) => picks[at]!.useAt)
   const queue: { at: number; doneUs: number }[] = []
   let head = 0
   let nowUs = 0
@@ -123,22 +124,12 @@ function findLatestIns(
     const lateUs = latenessUs?.get(pick.lifetime.storage) ?? 0
     const finishUs = Math.min(startUs[pick.useAt]!, queueStartUs)
     queueStartUs = finishUs - EARLINESS * pick.inUs - lateUs
-    let event = lastStartedBy(startUs, queueStartUs, pick.useAt)
-    event = Math.max(event, freeBy, 0)
+    const beginUs = queueStartUs
+    const started = findFirst(pick.useAt + 1, (at) => startUs[at]! > beginUs) - 1
+    const event = Math.max(started, freeBy, 0)
     latest[at] = Math.min(event, pick.useAt)
   }
   return moves.map((move, at) => ({ ...move, latestIn: latest[at]! }))
-}
-
-function lastStartedBy(startUs: readonly number[], timeUs: number, before: number): number {
-  let low = -1
-  let high = before
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if (startUs[middle]! <= timeUs) low = middle
-    else high = middle - 1
-  }
-  return low
 }
 
 /** First needed, first served: each copy in begins at its latest event, or later where the bytes do not fit. */
@@ -169,15 +160,4 @@ function fitIns(timeline: Timeline, moves: readonly Timed[], limits: ScheduleLim
     }
     return { ...pick, freeBy, inAt }
   })
-}
-
-function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => number): Map<number, number[]> {
-  const groups = new Map<number, number[]>()
-  items.forEach((item, at) => {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group) group.push(at)
-    else groups.set(key, [at])
-  })
-  return groups
 }

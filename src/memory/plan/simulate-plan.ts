@@ -137,7 +137,7 @@ class SimulatedStep {
       if (this.#ledger.has(storage)) this.#complain(event, `storage ${storage} comes back but never left`)
       this.#ledger.put({ storage, bytes, isInArena: reloadOffset !== null })
       const readyUs = Math.max(this.#nowUs, this.#outDoneUs.get(move) ?? 0)
-      this.#inDoneUs.set(storage, this.#queues.copyIn(move, readyUs))
+      this.#inDoneUs.set(storage, this.#queues.copy('in', move, readyUs))
       this.#movedBytes += bytes
     }
   }
@@ -188,7 +188,7 @@ class SimulatedStep {
     // The host has parameters and optimizer state already.
     if (move.kind === 'param' || move.kind === 'opt_state') this.#outDoneUs.set(move, this.#nowUs)
     else {
-      this.#outDoneUs.set(move, this.#queues.copyOut(move, this.#nowUs))
+      this.#outDoneUs.set(move, this.#queues.copy('out', move, this.#nowUs))
       this.#movedBytes += move.bytes
     }
     if (this.#options.isEager) this.#copyingOut.push(move)

@@ -1,3 +1,4 @@
+import { findFirst } from '../../model/find-first.js'
 import type { Lifetime } from '../step/lifetimes.js'
 import type { MemoryProfile } from '../step/profile.js'
 import type { Timeline } from '../step/timeline.js'
@@ -53,12 +54,5 @@ export function layOutTicks(profile: MemoryProfile, timeline: Timeline): TickClo
 
 /** The first tick whose event is `event` or later; the number of ticks if no tick is. */
 function firstFrom(events: readonly number[], event: number): number {
-  let low = 0
-  let high = events.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (events[middle]! < event) low = middle + 1
-    else high = middle
-  }
-  return low
+  return findFirst(events.length, (tick) => events[tick]! >= event)
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MemoryProfile, ProfiledTensor, StepPlace } from '../step/profile.js'
-import { chooseRecipe, compareRecipes } from './compare-recipes.js'
+import { chooseRecipe, compareRecipes, type RecipeName } from './compare-recipes.js'
 import { offloadCalls } from './offload-calls.js'
 import { type OffloadRule, offloadAsTorchtune, offloadAsTrl, saveOnCpu } from './offload-rules.js'
 
@@ -136,6 +136,52 @@ test('tools with streams hold the last five tensors, and hide copies behind the 
   assert.ok(waitUs < offloadCalls(plain, saveOnCpu).waitUs)
   const onCpu = { ...plain, device: { ...plain.device, name: 'cpu (accounting)' } }
   assert.ok(offloadCalls(onCpu, offloadAsTorchtune).waitUs > waitUs, 'a CPU copies by itself')
+})
+
+test('hooks, checkpoints and copies of a plan take time of a CPU, and none of a GPU', () => {
+  const blocks = Array.from({ length: 2 }, (_, at) => ({
+    ...{
+      name: `h.${at}`,
+      call: 0,
+      layers: [4 * at, 4 * at + 3] as const,
+      packs: [4 * at, 4 * at + 4] as const,
+    },
+    ...{ inputs: [], buffers: [] },
+  }))
+  const plain = chain(() => [{}])
+  const layers = plain.layers.map((one) => ({ ...one, name: `h.${Math.floor(one.i / 4)}.${one.i}` }))
+  const device = { ...plain.device, name: 'cpu (accounting)' }
+  const stepsOf = (hookUs: number | undefined, budgetBytes: number) =>
+    new Map(
+      compareRecipes({ ...plain, layers, blocks, device: { ...device, hookUs } }, { budgetBytes }).steps.map(
+        ({ recipe, stepMs }) => [recipe, stepMs],
+      ),
+    )
+  const [without, hooked] = [stepsOf(undefined, 2 ** 34), stepsOf(1000, 2 ** 34)]
+  const longer = (recipe: RecipeName) => hooked.get(recipe)! - without.get(recipe)!
+  assert.equal(longer('keep'), 0)
+  assert.ok(Math.abs(longer('saveOnCpu') - 0.7 * LAYERS) < 1e-6)
+  assert.ok(longer('torchtune') > longer('saveOnCpu') && longer('trl') > longer('torchtune'))
+  assert.ok(Math.abs(longer('checkpoint') - (2 * 22 + 2.8 * LAYERS)) < 1e-6)
+  const moving = { ...plain, device: { ...device, d2hGBs: 1000, h2dGBs: 1000, bothGBs: 1000 } }
+  const dscMs = (hookUs: number | undefined) =>
+    compareRecipes({ ...moving, device: { ...moving.device, hookUs } }, { budgetBytes: 6 * MIB }).steps.find(
+      ({ recipe }) => recipe === 'dsc',
+    )!
+  const [hidden, counted] = [dscMs(undefined), dscMs(0)]
+  assert.ok(hidden.movedBytes > 0)
+  assert.ok(
+    Math.abs(counted.stepMs - 2 * LAYERS - hidden.movedBytes / 1e9) < 1e-6,
+    'nothing hides its copies',
+  )
+})
+
+test('TRL copies a transposed map in order, which a CPU does slowly', () => {
+  const plain = chain(() => [{ stride: [1, 512] }])
+  const onCpu = { ...plain, device: { ...plain.device, name: 'cpu (accounting)' } }
+  const copyUs = MIB / 1e3
+  assert.ok(Math.abs(offloadCalls(onCpu, offloadAsTrl).waitUs - (8 + 2) * LAYERS * copyUs) < 11 * copyUs)
+  assert.ok(offloadCalls(onCpu, offloadAsTrl).waitUs > 4 * offloadCalls(onCpu, offloadAsTorchtune).waitUs)
 })
 
 test('checkpoints say why no block can have one, and free memory where blocks can', () => {

@@ -1,3 +1,4 @@
+import type { SimulatedRecipe } from '../memory-answer.js'
 import type { MemoryPlan } from '../plan/plan-format.js'
 import { type SimulatedPlan, simulatePlan } from '../plan/simulate-plan.js'
 import { findBlocks } from '../step/find-blocks.js'
@@ -15,28 +16,12 @@ import {
 } from './offload-rules.js'
 
 /** A public recipe, by the name that `--json` has. */
-export type RecipeName =
-  | 'keep'
-  | 'checkpoint'
-  | 'checkpointOffload'
-  | 'saveOnCpu'
-  | 'torchtune'
-  | 'trl'
-  | 'dsc'
+export type RecipeName = SimulatedRecipe['recipe']
 
 /** A recipe's step on the simulated device. */
-export interface RecipeStep {
-  readonly recipe: RecipeName
-  readonly peakBytes: number
-  readonly peakAt: string
-  /** Computing, recomputing, and waiting for copies. Milliseconds. */
-  readonly stepMs: number
-  readonly movedBytes: number
-  readonly recomputed: number
+export interface RecipeStep extends SimulatedRecipe {
   /** How much lower the peak is than with everything kept; below 0: it is higher. */
   readonly freedBytes: number
-  /** Why it does nothing, if so. */
-  readonly why: string | undefined
 }
 
 /** The recipes in order of simplicity, and the best under the budget: the shortest step among those that fit. */
@@ -89,6 +74,22 @@ export function chooseRecipe(
   return fitting.find(({ stepMs }) => stepMs <= AS_GOOD * shortest)?.recipe
 }
 
+/**
+ * Time that each tool's hooks need on a CPU, per tensor that autograd saves and per tensor that moves. The unit is the
+ * profile's `hookUs`. Fitted, to within a third, to steps of the models that scripts/bench/memory/compare_recipes.py
+ * compares, on one thread: what it finds is no independent test.
+ */
+const HOOKS = {
+  saveOnCpu: { saved: 0, moved: 0.7 },
+  checkpointOffload: { saved: 0, moved: 0.7 },
+  torchtune: { saved: 1, moved: 2.7 },
+  trl: { saved: 1.5, moved: 3 },
+  dsc: { saved: 3, moved: 10 },
+}
+
+/** The same per block that dsc recomputes beside blocks that it keeps, on top of the cost of `checkpoint()`. */
+const AGAIN_HOOKS = 40
+
 type Simulated = Omit<RecipeStep, 'freedBytes' | 'why'>
 
 const NO_MOVES: SimulatedPlan = {
@@ -103,9 +104,16 @@ function simulate(recipe: RecipeName, profile: MemoryProfile, movedBytes: number
   return { recipe, peakBytes, peakAt, stepMs: stepUs / 1000, movedBytes, recomputed: 0 }
 }
 
-function simulateOffload(recipe: RecipeName, profile: MemoryProfile, rule: OffloadRule): Simulated {
-  const step = offloadCalls(profile, rule)
-  return simulate(recipe, step.profile, step.movedBytes)
+function simulateOffload(recipe: keyof typeof HOOKS, profile: MemoryProfile, rule: OffloadRule): Simulated {
+  const { moved, movedBytes, profile: rewritten } = offloadCalls(profile, rule)
+  const step = simulate(recipe, rewritten, movedBytes)
+  return { ...step, stepMs: step.stepMs + sumHookMs(recipe, profile, moved.length) }
+}
+
+function sumHookMs(recipe: keyof typeof HOOKS, profile: MemoryProfile, moved: number): number {
+  const { device, packLayers = [] } = profile
+  const hooks = HOOKS[recipe].saved * packLayers.length + HOOKS[recipe].moved * moved
+  return ((device.hookUs ?? 0) * hooks) / 1000
 }
 
 /** dsc's plan: under the budget, or, where none fits, nothing. */
@@ -116,8 +124,19 @@ function simulateDsc(
   const outcome = planWays(profile, request)
   if (outcome.kind === 'infeasible') return []
   const { predicted, recompute }: MemoryPlan = outcome.plan
-  const { peakBytes, peakAt, stepMs, movedBytes } = predicted
+  const { peakBytes, peakAt, movedBytes } = predicted
+  const stepMs = predicted.stepMs + sumHostMs(profile, outcome.plan)
   return [{ recipe: 'dsc', peakBytes, peakAt, stepMs, movedBytes, recomputed: recompute.length }]
+}
+
+/** A plan's copies and hooks where they take time of the processor that computes, instead of stalls. */
+function sumHostMs(profile: MemoryProfile, { predicted, moves, recompute }: MemoryPlan): number {
+  const { hookUs, d2hGBs } = profile.device
+  if (hookUs === undefined) return 0
+  const againMs = (hookUs * AGAIN_HOOKS * recompute.length) / 1000
+  if (moves.length === 0) return againMs
+  const copiesMs = predicted.movedBytes / (d2hGBs * 1e6)
+  return againMs + copiesMs + sumHookMs('dsc', profile, moves.length) - predicted.stallMs
 }
 
 function explainIdle(

@@ -44,9 +44,13 @@ export function offloadCalls(profile: MemoryProfile, rule: OffloadRule): Offload
   }
 }
 
+/** A CPU needs 8 times as long for a transposed tensor where its copy must be contiguous: ConvNeXt's maps. */
+const TRANSPOSED = 8
+
 /** Per layer: how long its forward waits for copies out. With a stash on a GPU they overlap with the computation. */
 function waitForOut(profile: MemoryProfile, { moved }: Rewriting): ReadonlyMap<number, number> {
   const { d2hGBs, copyLatencyUs, name } = profile.device
+  const isCpu = name.startsWith('cpu')
   const waits = new Map<number, number>()
   const callsOf = Map.groupBy(moved, ({ call }) => call.layer)
   const released = Map.groupBy(
@@ -60,9 +64,11 @@ function waitForOut(profile: MemoryProfile, { moved }: Rewriting): ReadonlyMap<n
     const began = nowUs
     for (const one of callsOf.get(layer.i) ?? []) {
       for (const old of released.get(one.call) ?? []) nowUs = Math.max(nowUs, doneUs.get(old)!)
-      freeUs = Math.max(freeUs, nowUs) + copyUs(one.call.bytes, d2hGBs, copyLatencyUs)
+      const lastsUs = copyUs(one.call.bytes, d2hGBs, copyLatencyUs)
+      if (isCpu && one.stash === 'copy' && !one.call.isContiguous) nowUs += TRANSPOSED * lastsUs
+      freeUs = Math.max(freeUs, nowUs) + lastsUs
       doneUs.set(one, freeUs)
-      if (one.stash === 'none' || name.startsWith('cpu')) nowUs = freeUs
+      if (one.stash === 'none' || isCpu) nowUs = freeUs
     }
     if (nowUs > began) waits.set(layer.i, nowUs - began)
   }

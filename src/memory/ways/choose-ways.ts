@@ -1,3 +1,4 @@
+import type { ComparedWays, Way } from '../memory-answer.js'
 import type { PlanOutcome } from '../plan/plan-memory.js'
 import { simulatePlan } from '../plan/simulate-plan.js'
 import type { Block } from '../step/find-blocks.js'
@@ -6,34 +7,9 @@ import { recomputeBlocks, sumForwardUs } from '../step/recompute-blocks.js'
 import { offloadAll } from './offload-all.js'
 import { type WaysRequest, WaysSearch } from './search-ways.js'
 
-/** The blocks that run their forward again, and the step's predicted time when the rest moves as planned. */
-export interface Way {
-  /** Names of the recomputed blocks, in order of execution. */
-  readonly recomputed: readonly string[]
-  /** Milliseconds of the step: computing, recomputing and stalls. */
-  readonly stepMs: number
-  readonly recomputeMs: number
-  readonly stallMs: number
-  readonly peakBytes: number
-  /** Storages that leave the device and come back. */
-  readonly moves: number
-  readonly movedBytes: number
-}
-
-/** The three ways to keep a tensor, compared under one budget. Undefined for a way that does not fit. */
-export interface Ways {
+/** The three ways to keep a tensor, compared under one budget. */
+export interface Ways extends ComparedWays {
   readonly blocks: readonly Block[]
-  readonly budgetBytes: number
-  /** Everything stays: the step as it was profiled. */
-  readonly keepAll: Way
-  /** Every block runs again and nothing moves, under any budget: `checkpoint()` around each block. */
-  readonly recomputeAll: Way
-  /** The same, but each block's inputs move when they are saved: transformers' offloaded checkpointing. */
-  readonly recomputeAllMoveInputs: Way
-  /** Only moves, as `dsc memory plan` does. */
-  readonly moveOnly: Way | undefined
-  /** The mixture with the shortest predicted step. */
-  readonly best: Way | undefined
 }
 
 /**

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.data import DataLoader
+from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 if TYPE_CHECKING:  # its annotations do not say that torch.distributed has it
     from torch._C._distributed_c10d import GradBucket as GradBucket
@@ -182,3 +185,55 @@ def workers_of(iterator: object) -> Sequence[Any]:
     """The processes that an iterator of a loader reads with; none without workers."""
     workers: Sequence[Any] = getattr(iterator, "_workers", ())
     return workers
+
+
+def watch_loaders(
+    mark: str,
+    on_iter: Callable[[Any, Callable[[], Any]], Any],
+    on_next: Callable[[Any, int, Callable[[], Any]], Any],
+    on_fetch: Callable[[Any, Callable[[], Any]], Any],
+) -> None:
+    """Puts functions around what DataLoaders do with datasets that have the attribute `mark`. Others stay as they are.
+
+    Args:
+        mark: name of the attribute.
+        on_iter: is called with the dataset, and what begins a pass, for which it may start workers.
+        on_next: is called with the dataset, the number of workers, and what gives the trainer its next batch.
+        on_fetch: is called with the dataset, and what makes a batch, in the process that makes it.
+    """
+    give = _BaseDataLoaderIter.__next__
+
+    @functools.wraps(give)
+    def give_next(self: Any) -> Any:
+        if not hasattr(self._dataset, mark):
+            return give(self)
+        return on_next(self._dataset, self._num_workers, functools.partial(give, self))
+
+    setattr(_BaseDataLoaderIter, "__next__", give_next)  # noqa: B010 (types forbid to assign methods)
+    stateful = sys.modules.get("torchdata.stateful_dataloader")  # half a second to import for those who have it not
+    for loader in [DataLoader] + ([stateful.StatefulDataLoader] if stateful else []):
+        _watch_passes(loader, mark, on_iter)
+    for kind in (_IterableDatasetFetcher, _MapDatasetFetcher):
+        _watch_fetcher(kind, mark, on_fetch)
+
+
+def _watch_passes(kind: Any, mark: str, on_iter: Callable[[Any, Callable[[], Any]], Any]) -> None:
+    begin = kind.__iter__
+
+    @functools.wraps(begin)
+    def begin_pass(self: Any) -> Any:
+        return on_iter(self.dataset, functools.partial(begin, self)) if hasattr(self.dataset, mark) else begin(self)
+
+    kind.__iter__ = begin_pass
+
+
+def _watch_fetcher(kind: Any, mark: str, on_fetch: Callable[[Any, Callable[[], Any]], Any]) -> None:
+    make = kind.fetch
+
+    @functools.wraps(make)
+    def fetch(self: Any, index: Any) -> Any:
+        if not hasattr(self.dataset, mark):
+            return make(self, index)
+        return on_fetch(self.dataset, functools.partial(make, self, index))
+
+    kind.fetch = fetch

@@ -1,7 +1,8 @@
-"""What the hook refuses, and what it does when a rank sends NaN, drifts or dies."""
+"""What the hook refuses, and what it does when a rank sends NaN, drifts, repeats late or dies."""
 
 import os
 import signal
+import time
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from exchange_workers import run_ranks
 from torch.nn.parallel import DistributedDataParallel
 
 from dsc.exchange import ScaledHalf, scaled_half_hook
+from dsc.exchange.run import Run
 
 
 def _sparse(rank):
@@ -70,6 +72,50 @@ def _disagree(rank):
 def test_scales_that_drift_apart_are_fatal_and_named():
     for message in run_ranks(2, _disagree):
         assert "scales of ranks [1] differ" in message
+
+
+class _Unused(torch.nn.Module):
+    """One of its layers takes no part."""
+
+    def __init__(self):
+        super().__init__()
+        self.used, self.unused = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
+
+    def forward(self, given):
+        return self.used(given)
+
+
+def _repeat_late(rank):
+    restart = Run.restart
+    is_spike = False
+
+    def restart_late(run):
+        time.sleep(0.2 * rank)
+        restart(run)
+
+    def hook(state, bucket):
+        sent = scaled_half_hook(state, bucket)
+        if is_spike and bucket.is_last():
+            time.sleep(0.2 * (1 - rank))
+        return sent
+
+    Run.restart = restart_late
+    torch.manual_seed(1)
+    ddp = DistributedDataParallel(_Unused(), find_unused_parameters=True)
+    state = ScaledHalf(ddp.parameters())
+    ddp.register_comm_hook(state, hook)
+    for step in range(4):
+        is_spike = step == 3
+        ddp.zero_grad()
+        (ddp(torch.ones(1, 64)).sum() * (1e9 if is_spike else 1.0)).backward()
+    largest = ddp.module.used.weight.grad.max().item()
+    return state.redone, largest, ddp.module.unused.weight.grad
+
+
+def test_a_late_repeat_keeps_nobody_waiting_who_asks_which_parameters_were_used():
+    # DDP asks so after the last bucket: rank 0 after it has repeated that, rank 1 before.
+    for redone, largest, unused in run_ranks(2, _repeat_late):
+        assert redone == 1 and largest == 1e9 and unused is None
 
 
 def _lose_a_rank(rank, ranks):

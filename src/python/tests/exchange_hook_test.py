@@ -1,4 +1,5 @@
 from random import Random, randrange
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from dsc.exchange import ScaledHalf, scaled_half_hook
 from dsc.exchange.device_carrier import DeviceCarrier
+from dsc.exchange.errors import ExchangeMismatch
 
 
 def _any_size(rank, size):
@@ -115,6 +117,15 @@ def test_several_overflows_in_one_step_are_all_repeated(ranks, is_device, has_gr
     for errors, redone, state, sums in results:
         assert max(errors) < 1e-6 and redone == 2
         assert state == results[0][2] and sums == results[0][3]
+
+
+def test_a_graph_is_refused_that_would_exchange_without_looking(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    monkeypatch.setattr(dist, "get_world_size", lambda group: 2)
+    carrier = DeviceCarrier(None)
+    carrier._pending = [(None, SimpleNamespace(is_cuda=True), None, None)]
+    with pytest.raises(ExchangeMismatch, match="a CUDA graph is being captured"):
+        carrier.flush()
 
 
 SERIES = [1.0] * 3 + [1e20] * 5 + [1.0] * 4 + [1e-10] * 4 + [1e-25] * 4 + [1e15, 1.0, 1.0, 1.0]

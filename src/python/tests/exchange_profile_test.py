@@ -137,10 +137,14 @@ def _advised(rank, folder):
     Path(path).write_text(json.dumps({"format": "dsc.exchange.plan/1", "wire": "int4", "ddp": {}}))
     with pytest.raises(ValueError, match="says 'int4' on the wire, expected fp32, fp16 or int8"):
         register_planned_hook(ddp, path)
-    return link["halfValuesPerSecond"], link["int8ValuesPerSecond"], found
+    return link["exchanges"], link["halfValuesPerSecond"], link["int8ValuesPerSecond"], found
 
 
 def test_the_hook_is_that_of_the_plan_s_type(tmp_path):
-    for *rates, found in run_ranks(2, _advised, str(tmp_path)):
+    for exchanges, *rates, found in run_ranks(2, _advised, str(tmp_path)):
+        assert exchanges["ranks"] == 2
+        for cost in (exchanges["fp16"], exchanges["int8"]):
+            assert 0 <= cost["callSeconds"] < 1
+            assert 1e-12 < cost["secondsPerValue"] < 1e-6
         assert all(1e6 < values_per_second < 1e12 for values_per_second in rates)
         assert found == [("ScaledHalf", 3), ("NoneType", None), ("BlockwiseInt8", None)]

@@ -31,10 +31,11 @@ def run_ranks(ranks, function, *arguments, killed=()):
     killed: ranks that end without an answer; their result is None. The others do not wait for them at the end.
     """
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    # One process imports what the first steps of DDP and AdamW import, the ranks are its forks: at 2 to 4 s a rank,
-    # importing that in every rank took most of a test's time.
+    # One process imports what the first steps of DDP and AdamW import, and public models, the ranks are its forks: at 2
+    # to 4 s a rank, importing that in every rank took most of a test's time. A library that is missing is left out.
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload(["torch.nn.parallel", "torch.distributed.fsdp", "torch._dynamo"])
+    models = ["timm", "transformers.models.gpt2.modeling_gpt2"]
+    context.set_forkserver_preload(["torch.nn.parallel", "torch.distributed.fsdp", "torch._dynamo", *models])
     queue = context.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
         processes = [

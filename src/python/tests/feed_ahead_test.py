@@ -3,7 +3,7 @@ import time
 
 import numpy
 import pytest
-from feed_support import COUNT, length_of, sample_bytes
+from feed_support import COUNT, length_of, sample_bytes, wait_until
 
 import dsc
 from dsc.feed.order import epoch_order
@@ -21,6 +21,13 @@ def make_loader(dataset, **options):
         dataset, batch_size=BATCH, seed=7, **{name: options.pop(name, None) for name in ("transform", "memory")}
     )
     return dsc.FeedLoader(feed, **options)
+
+
+def assert_made(made, wanted):
+    """Waits until as many batches are made as are wanted, and lets one too many show."""
+    wait_until(lambda: len(made) >= len(wanted()))
+    time.sleep(0.2)
+    assert made == list(wanted())
 
 
 @pytest.mark.parametrize("ahead", [1, 3, "auto"])
@@ -42,9 +49,8 @@ def test_the_feed_chooses_how_many_batches_are_ahead(dataset):
     loader = make_loader(dataset, ahead="auto", collate_fn=lambda batch: made.append(batch.step))
     batches = iter(loader)
     next(batches)
-    time.sleep(0.3)
-    assert loader.dataset.keep > 3  # they are small
-    assert made == list(range(1 + min(STEPS - 1, loader.dataset.keep)))
+    wait_until(lambda: loader.dataset.connections.keep > 3)  # they are small
+    assert_made(made, lambda: range(1 + min(STEPS - 1, loader.dataset.connections.keep)))
     loader.close()
 
 
@@ -59,8 +65,7 @@ def test_batches_are_made_in_another_thread_and_only_so_many_ahead(dataset):
     loader = make_loader(dataset, ahead=2, collate_fn=collate)
     batches = iter(loader)
     assert next(batches) == 0
-    time.sleep(0.3)
-    assert made == [0, 1, 2]
+    assert_made(made, lambda: range(3))
     assert threading.get_ident() not in threads
     loader.close()
 

@@ -48,11 +48,12 @@ def test_memory_is_used_again_once_the_trainer_has_let_go(dataset, start):
         ids += check(pair)
         places.add(pair.images.data_ptr())
     assert ids == expected(0)
-    assert len(places) <= 2 * (2 + 2) + 2, "torch's way: before the size of a batch is known"
-    assert STEPS > 20
+    most = 2 * (2 + 2) + 2  # rooms of two workers, and a batch of each before its size is known
+    assert len(places) <= most < STEPS
     del pair
     again = {pair.images.data_ptr() for pair in loader}
-    assert len(again & places) >= 4, "the memory of persistent workers stays"
+    assert len(again & places) >= 2, "the memory of persistent workers stays: at least the first room of each"
+    assert len(again | places) <= most
 
 
 def test_what_the_trainer_keeps_is_never_overwritten(dataset):

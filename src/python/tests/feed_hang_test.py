@@ -4,11 +4,10 @@ import contextlib
 import itertools
 import os
 import signal
-import time
 
 import pytest
 import torch
-from feed_support import COUNT, in_a_fork
+from feed_support import COUNT, in_a_fork, wait_until
 
 import dsc
 from dsc.feed.order import epoch_order
@@ -65,7 +64,7 @@ EVERY_KIND = pytest.mark.parametrize(
 @EVERY_KIND
 def test_leaving_a_pass_early_again_and_again_keeps_nobody_waiting(dataset, kind):
     loader = dsc.FeedLoader(make_feed(dataset), **kind)
-    with within(30):
+    with within(120):
         for epoch in range(3):
             for batch in loader:
                 assert batch.tolist() == expected(epoch)[:BATCH]
@@ -77,7 +76,7 @@ def test_leaving_a_pass_early_again_and_again_keeps_nobody_waiting(dataset, kind
 @EVERY_KIND
 def test_iterating_again_in_the_middle_of_a_pass_ends_it_and_begins_the_next_epoch(dataset, kind):
     loader = dsc.FeedLoader(make_feed(dataset), **kind)
-    with within(30):
+    with within(120):
         first = iter(loader)
         next(first)
         second = iter(loader)
@@ -95,7 +94,7 @@ def test_a_fork_after_use_gets_a_connection_of_its_own_and_leaves_the_parents_al
     assert samples.__getitems__([1]) == [1]
     assert in_a_fork(lambda: (samples.__getitems__([3, 5]), samples._client.pid == os.getpid())) == "([3, 5], True)"
     assert in_a_fork(lambda: next(iter(feed))) == repr(expected(1)[:BATCH])  # a pass of its own
-    with within(30):
+    with within(120):
         received += batches
     assert list(itertools.chain(*received)) == expected(0)
     assert samples.__getitems__([2]) == [2]
@@ -106,7 +105,7 @@ def test_a_rank_that_stops_reading_keeps_nobody_else_waiting(dataset):
     stopped = dsc.FeedLoader(make_feed(dataset, rank=0, world=2, batch_size=4, memory="128KiB"))
     next(iter(stopped))
     other = dsc.FeedLoader(make_feed(dataset, rank=1, world=2, batch_size=4, memory="128KiB"))
-    with within(60):
+    with within(120):
         for epoch in range(4):
             whole = expected(epoch)
             own = list(itertools.chain(*(whole[at + 4 : at + 8] for at in range(0, len(whole), 8))))
@@ -116,21 +115,22 @@ def test_a_rank_that_stops_reading_keeps_nobody_else_waiting(dataset):
 def test_a_killed_worker_is_reported_and_what_it_held_is_free_again(dataset):
     feed = make_feed(dataset)
     loader = torch.utils.data.DataLoader(feed, batch_size=None, num_workers=2)
-    with within(60):
+    with within(120):
         batches = iter(loader)
         next(batches)
-        os.kill(batches._workers[0].pid, signal.SIGKILL)
         with pytest.raises(RuntimeError, match="DataLoader worker"):
+            os.kill(batches._workers[0].pid, signal.SIGKILL)  # torch's handler of SIGCHLD may raise right behind it
             list(batches)
         del batches
-        deadline = time.monotonic() + 20
-        while (metrics := metrics_of(feed))["dsc_feed_arena_leased_bytes"] > 0 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert metrics["dsc_feed_arena_leased_bytes"] == 0
-        assert metrics['dsc_feed_clients{rank="0"}'] == 1  # the connection that asks
+
+        def left():
+            metrics = metrics_of(feed)
+            return metrics["dsc_feed_arena_leased_bytes"], metrics['dsc_feed_clients{rank="0"}']
+
+        wait_until(lambda: left() == (0, 2))  # clients: the trainer's, and the one that asks
         assert ids_of(dsc.FeedLoader(make_feed(dataset))) == expected(0)
 
 
 def test_a_feed_larger_than_its_memory_file_system_is_refused_by_size(dataset):
-    with within(30), pytest.raises(dsc.FeedError, match=r"has \d+ bytes free, but the feed is to use"):
+    with within(120), pytest.raises(dsc.FeedError, match=r"has \d+ bytes free, but the feed is to use"):
         next(iter(make_feed(dataset, memory="900TiB")))

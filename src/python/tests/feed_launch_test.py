@@ -103,7 +103,7 @@ def test_a_failure_keeps_its_code_whatever_sign_is_in_its_message(dataset, monke
 
 def test_a_feed_of_another_version_is_refused_by_name(dataset, monkeypatch):
     next(iter(dsc.FeedDataset(dataset, batch_size=2)))
-    monkeypatch.setattr(wire, "WIRE", Wire(b"DSCS", 7))
-    with pytest.raises(dsc.FeedError, match="speaks DSCS 8, this is DSCS 7") as raised:
+    monkeypatch.setattr(wire, "WIRE", Wire(b"DSCS", 8))
+    with pytest.raises(dsc.FeedError, match="speaks DSCS 9, this is DSCS 8") as raised:
         next(iter(dsc.FeedDataset(dataset, batch_size=2)))
     assert raised.value.code == "FEED_PROTOCOL"

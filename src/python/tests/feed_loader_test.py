@@ -104,7 +104,7 @@ def test_the_state_at_the_end_of_an_epoch_is_the_start_of_the_next(dataset):
     assert ids_of(other) == expected(1)
 
 
-@pytest.mark.parametrize("change", [{"seed": 8}, {"fingerprint": "x"}, {"n": 1}, {"position": 3}, {"last": "pad"}])
+@pytest.mark.parametrize("change", [{"seed": 8}, {"listing": "x"}, {"n": 1}, {"position": 3}, {"last": "pad"}])
 def test_a_state_that_does_not_fit_is_refused_by_name(dataset, change):
     loader = make_loader(dataset)
     with pytest.raises(dsc.FeedError) as caught:

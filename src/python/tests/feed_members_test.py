@@ -123,6 +123,19 @@ def test_a_feed_of_shards_gives_the_members(dataset, tmp_path):
     assert found == sorted((b"text %d %d" % (s, i), b"%d" % i) for s in range(2) for i in range(8))
 
 
+def test_samples_of_one_member_have_fields_like_others(dataset, tmp_path):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    with tarfile.open(folder / "0.tar", "w") as archive:
+        for index in range(4):
+            add(archive, f"v1.0/{index}.Seg.png", b"%d" % index)
+    (batch,) = dsc.FeedDataset(folder, batch_size=4, order="sequential")
+    expected = [{"seg.png": b"%d" % index} for index in range(4)]
+    for found in ([sample.fields() for sample in batch], [sample.row() for sample in batch], batch.rows()):
+        assert found == expected
+    assert [bytes(sample.data) for sample in batch] == [b"0", b"1", b"2", b"3"]
+
+
 READ_ALIKE = {
     "macos": ["./._0.cls", "./0.cls", "./._0.jpg", "./0.jpg"],
     "passed-over": ["README", "dir/LICENSE", "__info__", "__meta__/0.json", "0.jpg", "0.cls"],

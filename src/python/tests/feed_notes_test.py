@@ -36,6 +36,11 @@ def start(dataset):
         process.stdout.close()
 
 
+def said(told):
+    """The feed's words among the warnings."""
+    return [str(each.message) for each in told if str(each.message).startswith("dsc:")]
+
+
 def test_a_lost_storage_node_is_one_warning(dataset, start, monkeypatch):
     nodes = [start("storage", str(dataset), "--listen", "127.0.0.1:0") for _ in range(2)]
     addresses = ",".join(f"127.0.0.1:{said['port']}" for _, said in nodes)
@@ -46,12 +51,12 @@ def test_a_lost_storage_node_is_one_warning(dataset, start, monkeypatch):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert len(list(loader)) == len(loader)
-        assert told == []
+        assert said(told) == []  # what earlier tests left to be collected may warn here, too
         nodes[1][0].kill()
         nodes[1][0].wait()
         for _ in range(2):
             assert len(list(loader)) == len(loader)
-    assert [str(each.message).split(" (")[0] for each in told] == ["dsc: the feed has lost storage node 1"]
+    assert [text.split(" (")[0] for text in said(told)] == ["dsc: the feed has lost storage node 1"]
 
 
 def test_what_is_left_out_of_a_folder_is_one_warning(dataset):
@@ -61,5 +66,4 @@ def test_what_is_left_out_of_a_folder_is_one_warning(dataset):
         loader = dsc.FeedLoader(dsc.FeedDataset(dataset, batch_size=7))
         for _ in range(2):
             assert sum(len(batch) for batch in loader) == COUNT
-    said = [str(each.message) for each in told if str(each.message).startswith("dsc:")]
-    assert said == ["dsc: 1 not fed: gone.txt (a link to nothing)"]
+    assert said(told) == ["dsc: 1 not fed: gone.txt (a link to nothing)"]

@@ -104,13 +104,24 @@ def test_a_sample_keeps_its_row_on_the_way_to_another_process(dataset):
 )
 def test_what_is_no_row_is_said(data, encoding, message):
     with pytest.raises(FeedError, match=message):
-        decode_row(memoryview(data), encoding)
+        decode_row(memoryview(data), encoding, lambda: "a:0")
+
+
+def test_a_batch_of_rows_names_the_one_that_is_none(dataset):
+    folder = dataset.parent / "lines"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text('{"a": 1}\n[2]\n')
+    (batch,) = dsc.FeedDataset(str(folder), batch_size=2)
+    with pytest.raises(FeedError, match="^a.jsonl:1: a line is list, not an object"):
+        batch.rows()
+    with pytest.raises(FeedError, match="a.jsonl:0 is not of a tar shard.*\n.*sample.row"):
+        batch[0].fields()
 
 
 @pytest.mark.parametrize("record", [b"1,caf\xe9", b"1,a\rb"])
 def test_a_record_that_is_no_csv_is_named(record):
-    with pytest.raises(FeedError, match="a record is not CSV: ") as caught:
-        decode_row(memoryview(record), {"format": "csv", "delimiter": ",", "columns": ["a", "b"]})
+    with pytest.raises(FeedError, match="^a.csv:7: a record is not CSV: ") as caught:
+        decode_row(memoryview(record), {"format": "csv", "delimiter": ",", "columns": ["a", "b"]}, lambda: "a.csv:7")
     assert caught.value.code == "COPY_DAMAGED"
 
 

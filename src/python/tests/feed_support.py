@@ -1,8 +1,12 @@
 """What the feed's tests share: a dataset on disk, and dsc from this checkout."""
 
+import contextlib
 import os
 import pathlib
+import secrets
 import signal
+import socket
+import time
 import uuid
 
 import pytest
@@ -53,11 +57,38 @@ def feeds(dataset):
 
 
 def kill_feeds(dataset):
-    """SIGKILL for the feeds of this test; returns their process ids."""
-    killed = feeds(dataset)
-    for feed in killed:
-        os.kill(feed, signal.SIGKILL)
+    """Sends SIGKILL to the feeds of this test. Returns the process ids of those that were still running."""
+    killed = []
+    for feed in feeds(dataset):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(feed, signal.SIGKILL)
+            killed.append(feed)
     return killed
+
+
+def wait_until(is_so, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+_claims = []
+
+
+def free_port():
+    """A port that no other program gets while this process runs, as src/testing/free-port.ts says."""
+    while True:
+        port = 20_000 + secrets.randbelow(10_000)
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0dsc-test-port-{port}")
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        return port
 
 
 def in_a_fork(work):
@@ -80,7 +111,6 @@ def in_a_fork(work):
 
 def _stop_feeds(folder):
     import shutil
-    import socket
 
     for path in folder.glob("*.sock"):
         with socket.socket(socket.AF_UNIX) as client:

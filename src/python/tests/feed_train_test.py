@@ -10,9 +10,19 @@ import time
 import zlib
 
 import pytest
-from feed_support import ROOT
+from feed_support import ROOT, free_port
 
 EXAMPLE = ROOT / "scripts" / "examples" / "train-digits.py"
+STOP = 27  # steps: 18 are an epoch, and there is a checkpoint every 5
+STOPPING = f"""
+import itertools, runpy, signal, sys
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+steps = itertools.count(1)
+register_optimizer_step_post_hook(lambda *_: next(steps) > {STOP} and signal.pause())
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def write_png(path, rows):
@@ -38,8 +48,11 @@ def images(tmp_path):
     return folder
 
 
-def launch(images, out, port, **extra):
+def launch(images, out, port, is_stopping=False):
+    """Two ranks. Stopping ones train STOP steps, and wait to be killed."""
     arguments = [
+        *(["-c", STOPPING] if is_stopping else []),
+        str(EXAMPLE),
         str(images),
         "--epochs",
         "3",
@@ -59,11 +72,10 @@ def launch(images, out, port, **extra):
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
             "PYTHONPATH": str(ROOT / "src" / "python"),
-            **extra,
         }
         processes.append(
             subprocess.Popen(
-                [sys.executable, str(EXAMPLE), *arguments],
+                [sys.executable, *arguments],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -89,29 +101,21 @@ def sequence(out):
     return [steps[key] for key in sorted(steps)]
 
 
-def free_port():
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def test_a_killed_training_run_resumes_with_the_same_samples_and_ends_with_the_same_weights(images, tmp_path, dataset):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     whole.mkdir()
     killed.mkdir()
     expected = finish(launch(images, whole, free_port()))
-    processes = launch(images, killed, free_port())
-    log = killed / "ids.0"
-    while not log.exists() or len(log.read_text().splitlines()) < 25:
-        assert processes[0].poll() is None, "it ended before it could be killed"
-        time.sleep(0.01)  # 18 steps are an epoch: this is the middle of the second
+    processes = launch(images, killed, free_port(), is_stopping=True)
+    logs = [killed / "ids.0", killed / "ids.1"]
+    while not all(log.exists() and log.read_text().count("\n") == STOP for log in logs):
+        assert all(process.poll() is None for process in processes), "it ended before it could be killed"
+        time.sleep(0.01)
     for process in processes:
         process.send_signal(signal.SIGKILL)
         process.communicate()
     actual = finish(launch(images, killed, free_port()))
-    assert "resuming at step" in actual
+    assert "resuming at step 25," in actual
     assert sequence(killed) == sequence(whole)
     assert actual.splitlines()[-1] == expected.splitlines()[-1]
     accuracy = float(expected.split("epoch 2: ")[1].split(" %")[0])

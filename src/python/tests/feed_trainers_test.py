@@ -8,7 +8,7 @@ import time
 
 import pytest
 import torch
-from feed_support import COUNT, feeds, in_a_fork, length_of, sample_bytes
+from feed_support import COUNT, feeds, in_a_fork, length_of, sample_bytes, wait_until
 from torch.utils.data import DataLoader
 
 import dsc
@@ -233,10 +233,3 @@ def stop_feeds(feed):
     for pid in feeds(feed.serving.target):
         os.kill(pid, 15)
     wait_until(lambda: feeds(feed.serving.target) == [])
-
-
-def wait_until(is_so, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

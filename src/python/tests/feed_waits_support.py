@@ -22,6 +22,8 @@ class SlowStore:
 
     def __init__(self, files):
         self.delay = 0.0
+        self.is_open = threading.Event()  # until then, no object is given
+        self.is_open.set()
         self.busy = 0.0  # seconds from the first listing to the last object, since it was set to 0
         self.listed_at = 0.0
         store = self
@@ -36,9 +38,10 @@ class SlowStore:
                 if "list-type" in self.path or self.path.rstrip("/") == "/bucket":
                     store.note_listing()
                     return self._answer(200, {"content-type": "application/xml"}, _listing(files, self.path))
+                store.is_open.wait()
                 time.sleep(store.delay)
-                self._answer(*self._object())
                 store.busy = time.monotonic() - store.listed_at
+                self._answer(*self._object())
 
             def _object(self):
                 body = files.get(self.path.split("?")[0].removeprefix("/bucket/"))

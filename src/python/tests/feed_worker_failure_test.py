@@ -1,13 +1,18 @@
 """A DataLoader worker that dies leaves an error of dsc's, with the state to go on from."""
 
+import multiprocessing
 import os
+import pickle
 import re
 import signal
+import time
 
+import pytest
 import torch
 from feed_support import COUNT
 
 import dsc
+from dsc.feed.handover import Sender, WorkerEnded
 from dsc.feed.order import epoch_order
 from dsc.feed.worker_failure import explain_worker_failure
 
@@ -48,6 +53,43 @@ def test_a_killed_worker_is_named_and_training_goes_on_from_the_state(dataset):
     rest = make_loader(dataset, lambda sample: sample.id, 0)
     rest.load_state_dict(failure.state)
     assert received + torch.cat(list(rest)).tolist() == epoch_order(COUNT, 7, 0)[: COUNT // BATCH * BATCH]
+
+
+def send_and_die(to_trainer):
+    sender = Sender(rooms=2)
+    sender.pack(torch.ones(1000))  # the first batch tells how large a room has to be
+    to_trainer.send(pickle.dumps(sender.pack(torch.ones(1000))))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_batch_whose_worker_is_gone_is_told_as_that():
+    from_worker, to_trainer = multiprocessing.Pipe(duplex=False)
+    worker = multiprocessing.Process(target=send_and_die, args=(to_trainer,))
+    worker.start()
+    sent = from_worker.recv()
+    worker.join()
+    with pytest.raises(WorkerEnded) as lost:
+        pickle.loads(sent)
+    failure = explain_worker_failure(lost.value, [worker], STATE)
+    assert failure is not None and f"(pid {worker.pid}) was killed by SIGKILL" in str(failure)
+
+
+@pytest.mark.parametrize("error", [WorkerEnded("cannot open"), FileNotFoundError(2, "No such file"), EOFError()])
+def test_a_worker_that_is_still_dying_is_waited_for(error):
+    worker = multiprocessing.Process(target=lambda: (time.sleep(0.3), os.kill(os.getpid(), signal.SIGKILL)))
+    worker.start()
+    failure = explain_worker_failure(error, [worker], STATE)
+    assert failure is not None and f"(pid {worker.pid}) was killed by SIGKILL" in str(failure)
+
+
+def test_an_error_of_the_transform_is_left_alone():
+    worker = multiprocessing.Process(target=time.sleep, args=(60,))
+    worker.start()
+    error = FileNotFoundError("Caught FileNotFoundError in DataLoader worker process 0.")
+    assert explain_worker_failure(error, [worker], STATE) is None
+    assert worker.is_alive()
+    worker.kill()
+    assert explain_worker_failure(FileNotFoundError(2, "No such file"), [], STATE) is None
 
 
 def test_a_worker_without_shared_memory_is_told_what_helps():

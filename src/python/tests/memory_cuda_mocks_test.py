@@ -7,12 +7,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_late_copies_test import LateCopies  # noqa: E402
-from memory_networks import NETWORKS, loss_of  # noqa: E402
-from memory_tools import make_plan, under  # noqa: E402
+from memory_training import gradients, plan_of  # noqa: E402
 
-from dsc.memory import Offload, profile  # noqa: E402
+from dsc.memory import Offload  # noqa: E402
 from dsc.memory.carrying import cuda_copies, host_memory, step  # noqa: E402
 from dsc.memory.plan.runnable_plan import PlanError  # noqa: E402
+from dsc.memory.recording import copy_times  # noqa: E402
 from dsc.memory.recording.timing import StepClock  # noqa: E402
 
 
@@ -132,24 +132,19 @@ def test_times_are_taken_on_the_stream_of_the_device_that_runs_the_model(cuda):
     assert cuda.log == [("record", "main 1")]
 
 
-def test_an_empty_tensor_that_no_plan_counts_leaves_the_plan_in_step(tmp_path):
-    """As torch.utils.checkpoint up to 2.11 saves one for each block that a plan recomputes."""
-    make, inputs_of = NETWORKS["gpt"]
-    torch.manual_seed(0)
-    plan, _, _ = make_plan(profile(make(), inputs_of(8), loss=loss_of), tmp_path, "60%")
-    torch.manual_seed(0)
-    model, executor = make(), Offload(plan)
+def test_a_device_that_the_model_nearly_fills_is_measured_with_smaller_copies(cuda, monkeypatch):
+    tried = []
 
-    def save_nothing(module, inputs):
-        torch.empty(0, requires_grad=True).sin()
+    def time_copies(device, size, streams):
+        tried.append(size)
+        if size > copy_times.CUDA_SIZES[0]:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return {"out": size / 1e10, "in": size / 2e10, "both": size / 1e10}
 
-    model.register_forward_pre_hook(save_nothing)
-    with under(executor):
-        loss = loss_of(model(inputs_of(8)))
-    loss.backward()
-    executor.end_step()
-    assert executor.last_miss is None and executor.counts["plannedSteps"] == 1
-    executor.close()
+    monkeypatch.setattr(copy_times, "_time_cuda_copies", time_copies)
+    found = copy_times.measure_copies.__wrapped__(SECOND)
+    assert (found["d2hGBs"], found["h2dGBs"], found["bothGBs"]) == (10.0, 20.0, 20.0)
+    assert tried == list(copy_times.CUDA_SIZES) and "hookUs" not in found
 
 
 @pytest.mark.parametrize("prefix", ["", "total_"])
@@ -202,21 +197,14 @@ def test_no_copy_becomes_part_of_a_graph(cuda, call):
 
 
 def test_a_forward_that_is_captured_keeps_its_memory_and_the_next_one_moves_again(tmp_path, monkeypatch):
-    make, inputs_of = NETWORKS["gpt"]
-    torch.manual_seed(0)
-    plan, _, _ = make_plan(profile(make(), inputs_of(8), loss=loss_of), tmp_path, "60%")
+    model, inputs, plan = plan_of("gpt", tmp_path, "60%")
     moving = LateCopies()
     executor = Offload(plan, copies=moving)
-    torch.manual_seed(0)
-    model = make()
-    inputs = inputs_of(8)
     counts, misses = [], []
     for is_captured in (False, True, False):
         monkeypatch.setattr(step, "is_captured", lambda tensor, now=is_captured: now)
         before = moving.count
-        with under(executor):
-            loss = loss_of(model(inputs))
-        loss.backward()
+        gradients(model, inputs, executor)
         executor.end_step()
         counts.append(moving.count - before)
         misses.append(executor.last_miss)

@@ -230,6 +230,11 @@ def test_what_cannot_be_planned_is_said_in_a_sentence():
         fit(model, budget=1024)[1](lambda tokens: loss_of(model(tokens)), *batches(2))
     with pytest.raises(PlanError, match="the model is compiled.*activation_memory_budget"):
         fit(torch.compile(model), budget="1GiB")
+    with torch.device("meta"):
+        empty = nn.Linear(2, 2)
+    for make in (lambda: fit(empty, budget="1GiB"), lambda: profile(empty, torch.empty(1, 2, device="meta"))):
+        with pytest.raises(PlanError, match="^parameter weight is on the device meta.*to_empty"):
+            make()
     inner = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
     inner[0].compile()
     with pytest.raises(PlanError, match="^0 is compiled"):

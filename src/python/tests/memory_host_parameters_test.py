@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, loss_of  # noqa: E402
 from memory_tools import make_plan, one_thread, run_dsc, under  # noqa: E402, F401
+from memory_training import gradients, same  # noqa: E402
 from torch import nn  # noqa: E402
 
 from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E402
@@ -56,12 +57,20 @@ def plan_for(name, folder, budget):
     return make_plan(profile(model, inputs, loss=loss_of), folder, budget, *MOVE)
 
 
+def offloaded(folder, **settings):
+    """The wide network, a batch, its executor, and its parameters on the host."""
+    plan, _, _ = plan_for("wide", folder, "40%")
+    model, inputs = fresh("wide")
+    executor = Offload(plan, model=model, **settings)
+    return model, inputs, executor, executor.host_parameters()
+
+
 def train(name, steps, plan=None, report=None):
     model, inputs = fresh(name)
     executor = Offload(plan, report=report, model=model) if plan else None
     parameters = executor.host_parameters() if plan else list(model.parameters())
     optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
-    gradients = []
+    of_steps = []
     with AccountingDevice() as device:
         device.hold(model, inputs)
         for step in range(steps):
@@ -75,17 +84,13 @@ def train(name, steps, plan=None, report=None):
             if executor is not None:
                 executor.end_step()
             with device.uncounted():  # the optimizer's work is the host's
-                gradients.append([p.grad.clone() for p in parameters])
+                of_steps.append([p.grad.clone() for p in parameters])
                 optimizer.step()
                 optimizer.zero_grad()
     if executor is not None:
         executor.counts["peakBytes"] = device.peak_bytes
         executor.close()
-    return gradients, [p.detach().clone() for p in model.parameters()], device.peak_bytes, executor
-
-
-def same(one, other):
-    return len(one) == len(other) and all(torch.equal(a, b) for a, b in zip(one, other))
+    return of_steps, [p.detach().clone() for p in model.parameters()], device.peak_bytes, executor
 
 
 @pytest.mark.parametrize(
@@ -113,49 +118,32 @@ def test_a_parameter_that_is_used_outside_its_layer_stays(tmp_path):
 
 
 def test_another_batch_size_is_a_miss_with_the_right_gradients(tmp_path):
-    plan, _, _ = plan_for("wide", tmp_path, "40%")
-    model, _ = fresh("wide")
+    model, _, executor, host = offloaded(tmp_path)
     inputs = torch.randn(5, 128)
-    executor = Offload(plan, model=model)
-    host = executor.host_parameters()
     for _ in range(2):
         for parameter in host:
             parameter.grad = None
-        with executor:
-            loss = loss_of(model(inputs))
-        loss.backward()
+        gradients(model, inputs, executor)
         executor.end_step()
     plain, _ = fresh("wide")
-    loss_of(plain(inputs)).backward()
     assert executor.counts["planMisses"] == 2
-    assert same([p.grad for p in host], [p.grad for p in plain.parameters()])
+    assert same([p.grad for p in host], gradients(plain, inputs))
 
 
 def test_gradients_add_up_over_backwards_and_steps_until_they_are_zeroed(tmp_path):
-    plan, _, _ = plan_for("wide", tmp_path, "40%")
-    model, inputs = fresh("wide")
-    executor = Offload(plan, model=model)
-    host = executor.host_parameters()
-    for scale in (1, 2):
-        with executor:
-            loss = loss_of(model(scale * inputs))
-        loss.backward()
-        executor.end_step()
+    model, inputs, executor, host = offloaded(tmp_path)
     plain, _ = fresh("wide")
     for scale in (1, 2):
-        loss_of(plain(scale * inputs)).backward()
-    assert same([p.grad for p in host], [p.grad for p in plain.parameters()])
+        gradients(model, scale * inputs, executor)
+        executor.end_step()
+        expected = gradients(plain, scale * inputs)
+    assert same([p.grad for p in host], expected)
 
 
 def test_a_parameter_that_is_away_reads_as_nan_until_its_layer_or_bring_back_needs_it(tmp_path):
-    plan, _, _ = plan_for("wide", tmp_path, "40%")
-    model, inputs = fresh("wide")
+    model, inputs, executor, host = offloaded(tmp_path)
     expected = model(inputs)
-    executor = Offload(plan, model=model)
-    host = executor.host_parameters()
-    with executor:
-        loss = loss_of(model(inputs))
-    loss.backward()
+    gradients(model, inputs, executor)
     executor.end_step()
     away = [p for p in model.parameters() if torch.isnan(p).any()]
     assert len(away) > 0
@@ -182,9 +170,7 @@ def test_misuse_is_named_before_it_trains_on_wrong_values(tmp_path):
     with pytest.raises(PlanError, match="host_parameters"), executor:
         pytest.fail("the step began")
     executor.host_parameters()
-    with executor:
-        loss = loss_of(model(inputs))
-    loss.backward()
+    gradients(model, inputs, executor)
     with pytest.raises(PlanError, match="end_step"), executor:
         pytest.fail("the step began")
     executor.end_step()
@@ -196,10 +182,7 @@ def test_misuse_is_named_before_it_trains_on_wrong_values(tmp_path):
 
 
 def test_a_graph_whose_parameters_were_updated_meanwhile_raises(tmp_path):
-    plan, _, _ = plan_for("wide", tmp_path, "40%")
-    model, inputs = fresh("wide")
-    executor = Offload(plan, model=model)
-    host = executor.host_parameters()
+    model, inputs, executor, host = offloaded(tmp_path)
     with executor:
         loss = loss_of(model(inputs))
     with torch.no_grad():
@@ -219,15 +202,10 @@ def test_explain_says_what_moves_and_of_which_parameter(tmp_path):
 
 
 def test_a_state_dict_taken_while_parameters_are_away_has_their_values(tmp_path):
-    plan, _, _ = plan_for("wide", tmp_path, "40%")
-    model, inputs = fresh("wide")
+    model, inputs, executor, _ = offloaded(tmp_path)
     expected = {name: value.clone() for name, value in model.state_dict().items()}
-    executor = Offload(plan, model=model)
-    executor.host_parameters()
     for is_of_a_part in (False, True):
-        with executor:
-            loss = loss_of(model(inputs))
-        loss.backward()
+        gradients(model, inputs, executor)
         executor.end_step()
         away = [name for name, parameter in model.named_parameters() if parameter.isnan().any()]
         assert away, "some are away, else nothing is proved"

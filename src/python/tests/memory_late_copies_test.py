@@ -8,10 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_host_parameters_test import plan_for as plan_of_parameters  # noqa: E402
-from memory_networks import NETWORKS, loss_of  # noqa: E402
-from memory_tools import make_plan, one_thread, under  # noqa: E402, F401
+from memory_networks import fresh, loss_of  # noqa: E402
+from memory_tools import one_thread  # noqa: E402, F401
+from memory_training import gradients as gradients_of  # noqa: E402
+from memory_training import plan_of  # noqa: E402
 
-from dsc.memory import Offload, profile  # noqa: E402
+from dsc.memory import Offload  # noqa: E402
 from dsc.memory.carrying.copies import CpuCopies  # noqa: E402
 
 
@@ -76,17 +78,12 @@ class Late:
 
 
 def gradients(name, executor=None, batch=8, break_at=None):
-    make, inputs_of = NETWORKS[name]
-    torch.manual_seed(0)
-    model, inputs = make(), inputs_of(batch)
+    model, inputs = fresh(name, batch)
     if break_at is not None:
         parameters = list(model.parameters())
         parameters[break_at].register_hook(explode)
     torch.manual_seed(1)
-    with under(executor):
-        loss = loss_of(model(inputs))
-    loss.backward()
-    return [p.grad for p in model.parameters()]
+    return gradients_of(model, inputs, executor)
 
 
 def explode(gradient):
@@ -96,9 +93,7 @@ def explode(gradient):
 @pytest.mark.parametrize("name", ["gpt", "convnet"])
 @pytest.mark.parametrize("flags", [(), ("--reload", "slots")])
 def test_the_latest_copies_give_the_same_gradients_and_touch_no_memory_given_away(name, flags, tmp_path):
-    make, inputs_of = NETWORKS[name]
-    torch.manual_seed(0)
-    plan, _, _ = make_plan(profile(make(), inputs_of(8), loss=loss_of), tmp_path, "50%", *flags)
+    *_, plan = plan_of(name, tmp_path, "50%", *flags)
     copies = LateCopies()
     executor = Offload(plan, copies=copies)
     plain = gradients(name)
@@ -154,13 +149,10 @@ def test_the_latest_copies_of_parameters_and_gradients_do_no_harm(name, budget, 
 
 @pytest.mark.filterwarnings("ignore:grad and param do not obey")
 def test_a_gradient_that_lies_otherwise_than_its_parameter_is_held_until_its_copy_has_run(tmp_path):
-    from memory_host_parameters_test import fresh
+    from memory_host_parameters_test import fresh, offloaded
 
-    plan, _, _ = plan_of_parameters("wide", tmp_path, "40%")
     copies = LateCopies()
-    model, inputs = fresh("wide")
-    executor = Offload(plan, model=model, copies=copies)
-    host = executor.host_parameters()
+    model, inputs, executor, host = offloaded(tmp_path, copies=copies)
     with executor:
         loss = loss_of(model(inputs))
     for parameter in model.parameters():
@@ -168,7 +160,5 @@ def test_a_gradient_that_lies_otherwise_than_its_parameter_is_held_until_its_cop
             parameter.grad = torch.zeros(128, 128).t()
     loss.backward()
     executor.end_step()
-    plain, _ = fresh("wide")
-    loss_of(plain(inputs)).backward()
-    assert all(torch.equal(a.grad, b.grad) for a, b in zip(host, plain.parameters()))
+    assert all(map(torch.equal, [p.grad for p in host], gradients_of(fresh("wide")[0], inputs)))
     assert copies.given_away == []

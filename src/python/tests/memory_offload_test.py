@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, fresh, loss_of  # noqa: E402
-from memory_tools import ROOT, make_plan, one_thread, run_dsc, under  # noqa: E402, F401
-from memory_training import same, train  # noqa: E402
+from memory_tools import ROOT, make_plan, one_thread, run_dsc  # noqa: E402, F401
+from memory_training import gradients, plan_of, same, train  # noqa: E402
 
 from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E402
 from dsc.memory.carrying.copies import CpuCopies  # noqa: E402
@@ -41,8 +41,7 @@ def test_twenty_steps_are_bit_equal_and_peak_as_predicted(name, budget, flags, t
 def test_slow_copies_cost_time_not_memory_nor_truth(tmp_path):
     import time
 
-    model, inputs = fresh("gpt")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    *_, plan = plan_of("gpt", tmp_path)
     executor = Offload(plan, copies=CpuCopies(delay=lambda direction: time.sleep(0.003)))
     planned, _, peak = train("gpt", 3, executor)
     plain, _, _ = train("gpt", 3)
@@ -56,23 +55,16 @@ def test_the_first_miss_is_told_with_what_to_do_and_no_other(tmp_path):
     model, inputs = fresh("gpt")
     plan, _, _ = make_plan(profile(model, inputs), tmp_path, "50%")  # with another loss than the one that trains
     executor = Offload(plan)
-
-    def step():
-        with executor:
-            loss = loss_of(model(inputs))
-        loss.backward()
-
     with pytest.warns(UserWarning, match="not the one that was planned: .*profile the step that runs, loss included"):
-        step()
+        gradients(model, inputs, executor)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        step()
+        gradients(model, inputs, executor)
     assert executor.counts["planMisses"] == 2
 
 
 def test_another_batch_size_is_a_miss_with_the_right_gradients(tmp_path):
-    model, inputs = fresh("gpt")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    *_, plan = plan_of("gpt", tmp_path)
     executor = Offload(plan)
     planned, _, _ = train("gpt", 4, executor, batch=5)
     plain, _, _ = train("gpt", 4, batch=5)
@@ -82,28 +74,23 @@ def test_another_batch_size_is_a_miss_with_the_right_gradients(tmp_path):
 
 
 def test_a_branch_that_appears_mid_way_is_a_miss_with_the_right_gradients(tmp_path):
-    model, inputs = fresh("gpt")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    model, inputs, plan = plan_of("gpt", tmp_path)
     executor = Offload(plan)
 
-    def gradients(use):
+    def branched():
         torch.manual_seed(0)
         model = GPT()
         torch.manual_seed(1)
         model.blocks[3].act = torch.nn.Sequential(torch.nn.GELU(), torch.nn.Tanh())
-        with under(executor if use else None):
-            loss = loss_of(model(inputs))
-        loss.backward()
-        return [p.grad for p in model.parameters()]
+        return model
 
-    assert same(gradients(False), gradients(True))
+    assert same(gradients(branched(), inputs), gradients(branched(), inputs, executor))
     assert executor.counts["movedBytes"] > 0, "the miss must come after copies began, else this proves nothing"
     assert executor.counts["planMisses"] == 1
 
 
 def test_an_exception_in_forward_leaks_nothing(tmp_path):
-    model, inputs = fresh("gpt")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    model, inputs, plan = plan_of("gpt", tmp_path)
     executor = Offload(plan)
 
     def explode(module, args, output):
@@ -120,15 +107,12 @@ def test_an_exception_in_forward_leaks_nothing(tmp_path):
         hook.remove()
         executor.end_step()
         assert device.live_bytes == before
-        with executor:
-            loss = loss_of(model(inputs))
-        loss.backward()
+        gradients(model, inputs, executor)
     assert executor.last_miss is None and executor.counts["plannedSteps"] == 1
 
 
 def test_a_graph_that_is_still_alive_is_never_overwritten(tmp_path):
-    model, inputs = fresh("convnet")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    model, inputs, plan = plan_of("convnet", tmp_path)
     executor = Offload(plan)
     with executor:
         first = loss_of(model(inputs))
@@ -143,8 +127,7 @@ def test_a_graph_that_is_still_alive_is_never_overwritten(tmp_path):
 
 
 def test_backward_twice_with_retain_graph_gives_the_same_gradients(tmp_path):
-    model, inputs = fresh("convnet")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    model, inputs, plan = plan_of("convnet", tmp_path)
     with Offload(plan) as executor:
         loss = loss_of(model(inputs))
     loss.backward(retain_graph=True)
@@ -165,35 +148,29 @@ def test_checkpointed_blocks_stay_out_of_the_plan_and_the_rest_moves(tmp_path):
         model.blocks[1].forward = lambda x: checkpoint(inner, x, use_reentrant=False)
         return model, torch.randint(0, 64, (8, 32))
 
-    def gradients(executor=None):
+    def train_step(executor=None):
         model, inputs = make()
         torch.manual_seed(5)
-        with under(executor):
-            loss = loss_of(model(inputs))
-        loss.backward()
-        return [p.grad for p in model.parameters()]
+        return gradients(model, inputs, executor)
 
     model, inputs = make()
     plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "70%")
     executor = Offload(plan)
-    assert same(gradients(), gradients(executor))
+    assert same(train_step(), train_step(executor))
     executor.end_step()
     assert executor.counts["movedBytes"] > 0
     assert executor.counts["planMisses"] == 0 and executor.counts["leftReferences"] == 0
 
 
 def test_a_plan_that_asks_for_what_the_executor_cannot_do_is_refused(tmp_path):
-    model, inputs = fresh("convnet")
-    made = profile(model, inputs, loss=loss_of)
-    plan, _, _ = make_plan(made, tmp_path, "60%")
+    model, _, plan = plan_of("convnet", tmp_path, "60%")
     plan["moves"][0] = {**plan["moves"][0], "kind": "opt_state"}
     with pytest.raises(PlanError, match="without --move optimizer"):
         Offload(plan, model=model)
 
 
 def test_a_step_without_backward_leaves_nothing_behind(tmp_path):
-    model, inputs = fresh("convnet")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    model, inputs, plan = plan_of("convnet", tmp_path)
     executor = Offload(plan)
     with AccountingDevice() as device:
         device.hold(model, inputs)
@@ -208,8 +185,7 @@ def test_a_step_without_backward_leaves_nothing_behind(tmp_path):
 
 
 def test_a_host_that_is_too_small_is_refused_before_step_one_with_both_numbers(tmp_path):
-    model, inputs = fresh("gpt")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    *_, plan = plan_of("gpt", tmp_path)
     needed = plan["arenas"]["host"]["bytes"]
     executor = Offload(plan, host_limit_bytes=needed - 1)
     with pytest.raises(PlanError, match=f"{needed} bytes of host memory, {needed - 1} are permitted"):
@@ -217,8 +193,7 @@ def test_a_host_that_is_too_small_is_refused_before_step_one_with_both_numbers(t
 
 
 def test_a_plan_that_declines_moves_nothing(tmp_path):
-    model, inputs = fresh("convnet")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "100%")
+    *_, plan = plan_of("convnet", tmp_path, "100%")
     assert plan["moves"] == []
     executor = Offload(plan)
     planned, _, _ = train("convnet", 2, executor)

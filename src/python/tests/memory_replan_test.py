@@ -1,5 +1,6 @@
 """Plans that are made again while a job runs: earlier where copies came late, the same gradients throughout."""
 
+import itertools
 import os
 import time
 from types import SimpleNamespace
@@ -8,8 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from memory_networks import NETWORKS, loss_of  # noqa: E402
-from memory_tools import make_plan, under  # noqa: E402
+from memory_networks import fresh, loss_of  # noqa: E402
+from memory_tools import make_plan  # noqa: E402
+from memory_training import gradients  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
 from dsc.memory.carrying.copies import CpuCopies  # noqa: E402
@@ -17,33 +19,36 @@ from dsc.memory.carrying.replanner import Replanner  # noqa: E402
 
 
 def step(executor, number):
-    make, inputs_of = NETWORKS["convnet"]
-    torch.manual_seed(0)
-    model, inputs = make(), inputs_of(8)
+    model, inputs = fresh("convnet")
     torch.manual_seed(number)
-    with under(executor):
-        loss = loss_of(model(inputs))
-    loss.backward()
-    return [p.grad for p in model.parameters()]
+    return gradients(model, inputs, executor)
 
 
-def offload(folder, delay, every=4):
-    make, inputs_of = NETWORKS["convnet"]
-    torch.manual_seed(0)
-    plan, profile_path, _ = make_plan(profile(make(), inputs_of(8), loss=loss_of), folder, "60%")
-    return plan, Offload(plan, copies=CpuCopies(delay), profile=profile_path, replan_every=every)
+class LateCopies(CpuCopies):
+    """Copies for which all who wait do so for 4 ms, by their own account: how long it really takes is the machine's."""
+
+    def wait(self, copy, on_late=None, stream=None):
+        super().wait(copy)
+        if on_late is not None:
+            on_late(4000.0)
 
 
-def run_until(executor, is_reached, most=400):
-    for number in range(most):
+def offload(folder, copies, every=4):
+    plan, profile_path, _ = make_plan(profile(*fresh("convnet"), loss=loss_of), folder, "60%")
+    return plan, Offload(plan, copies=copies, profile=profile_path, replan_every=every)
+
+
+def run_until(executor, is_reached, seconds=120):
+    deadline = time.monotonic() + seconds
+    for number in itertools.count():
+        assert time.monotonic() < deadline, f"not reached in {number} steps: {executor.counts}"
         assert all(map(torch.equal, step(None, number), step(executor, number)))
         if is_reached():
             return
-    pytest.fail(f"not reached in {most} steps: {executor.counts}")
 
 
 def test_copies_that_come_late_start_earlier_in_a_later_plan(tmp_path):
-    first, executor = offload(tmp_path, lambda direction: time.sleep(0.004 if direction == "in" else 0))
+    first, executor = offload(tmp_path, LateCopies())
     starts = {move["storage"]: move["inAt"] for move in first["moves"]}
 
     def is_earlier():  # mostly in the next plan; which maps move may change there, too
@@ -56,7 +61,7 @@ def test_copies_that_come_late_start_earlier_in_a_later_plan(tmp_path):
 
 
 def test_copies_in_time_and_windows_that_are_not_over_change_nothing(tmp_path):
-    first, executor = offload(tmp_path, None, every=50)
+    first, executor = offload(tmp_path, CpuCopies(), every=50)
     for number in range(12):
         step(executor, number)
     assert executor.plan is first and executor.counts["replans"] == 0
@@ -64,7 +69,7 @@ def test_copies_in_time_and_windows_that_are_not_over_change_nothing(tmp_path):
 
 
 def test_a_planner_that_fails_is_named_and_the_job_goes_on(tmp_path, monkeypatch):
-    _, executor = offload(tmp_path, lambda direction: time.sleep(0.004))
+    _, executor = offload(tmp_path, LateCopies())
     os.unlink(tmp_path / "profile.json")
     run_until(executor, lambda: executor._replanner.last_error is not None)
     assert "profile.json" in executor._replanner.last_error

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from memory_networks import NETWORKS, Mixture, fresh, loss_of  # noqa: E402
 from memory_tools import make_plan, one_thread, run_dsc, under  # noqa: E402, F401
-from memory_training import same, train  # noqa: E402
+from memory_training import gradients, plan_of, same, train  # noqa: E402
 from torch import nn  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
@@ -35,8 +35,7 @@ def test_gradients_are_bit_equal_and_the_peak_is_as_planned(name, budget, tmp_pa
 
 
 def test_a_map_that_somebody_holds_is_left_alone_and_the_gradients_are_right(tmp_path):
-    model, inputs = fresh("gpt")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "100%", "--reuse")
+    model, inputs, plan = plan_of("gpt", tmp_path, "100%", "--reuse")
     executor, kept = Offload(plan), []
     model.blocks[1].act.register_forward_hook(lambda module, inputs, output: kept.append(output))
     torch.manual_seed(1)
@@ -49,13 +48,11 @@ def test_a_map_that_somebody_holds_is_left_alone_and_the_gradients_are_right(tmp
     found = [p.grad for p in model.parameters()]
     model.zero_grad()
     torch.manual_seed(1)
-    loss_of(model(inputs)).backward()
-    assert same(found, [p.grad for p in model.parameters()])
+    assert same(found, gradients(model, inputs))
 
 
 def test_a_second_backward_through_overwritten_maps_is_refused_by_name(tmp_path):
-    model, inputs = fresh("convnet")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "100%", "--reuse")
+    model, inputs, plan = plan_of("convnet", tmp_path, "100%", "--reuse")
     with Offload(plan):
         loss = loss_of(model(inputs))
     loss.backward(retain_graph=True)
@@ -64,12 +61,9 @@ def test_a_second_backward_through_overwritten_maps_is_refused_by_name(tmp_path)
 
 
 def test_a_step_that_misses_its_plan_writes_into_no_map(tmp_path):
-    model, inputs = fresh("gpt")
-    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "100%", "--reuse")
+    model, inputs, plan = plan_of("gpt", tmp_path, "100%", "--reuse")
     executor = Offload(plan)
-    with executor:
-        loss = loss_of(model(inputs[:4]))
-    loss.backward()
+    gradients(model, inputs[:4], executor)
     assert executor.counts["planMisses"] == 1 and executor.counts["reusedMaps"] == 0
 
 

@@ -53,7 +53,7 @@ def node():
 
 def run_dsc(*words, check=True):
     command = [node(), os.path.join(ROOT, "bin", "dsc.js"), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if check and done.returncode != 0:
         raise AssertionError(f"dsc {' '.join(words)}: {done.returncode}\n{done.stderr}")
     return done

@@ -2,9 +2,23 @@
 
 import torch
 from memory_networks import fresh, loss_of
-from memory_tools import under
+from memory_tools import make_plan, under
 
-from dsc.memory import AccountingDevice
+from dsc.memory import AccountingDevice, profile
+
+
+def plan_of(name, folder, budget="50%", *flags):
+    """A network, a batch, and the plan of a step with both."""
+    model, inputs = fresh(name)
+    return model, inputs, make_plan(profile(model, inputs, loss=loss_of), folder, budget, *flags)[0]
+
+
+def gradients(model, inputs, executor=None):
+    """The gradients of one step, under the plan of ``executor`` if there is one."""
+    with under(executor):
+        loss = loss_of(model(inputs))
+    loss.backward()
+    return [p.grad for p in model.parameters()]
 
 
 def train(name, steps, executor=None, batch=8, on_step=None):

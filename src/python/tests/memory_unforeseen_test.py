@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch")
 from memory_late_copies_test import LateCopies  # noqa: E402
 from memory_networks import GPT, NETWORKS, loss_of  # noqa: E402
 from memory_tools import make_plan, under  # noqa: E402
+from memory_training import gradients as gradients_of  # noqa: E402
+from memory_training import plan_of as plan_of_network  # noqa: E402
 from torch import nn  # noqa: E402
 
 from dsc.memory import Offload, PlanError, profile  # noqa: E402
@@ -36,11 +38,7 @@ def fresh(make, inputs):
 
 
 def gradients(make, inputs, executor=None):
-    model, x = fresh(make, inputs)
-    with under(executor):
-        loss = loss_of(model(x))
-    loss.backward()
-    return [p.grad for p in model.parameters()]
+    return gradients_of(*fresh(make, inputs), executor)
 
 
 def plan_of(make, inputs, folder, budget):
@@ -228,3 +226,18 @@ def test_an_arena_to_be_pinned_shares_no_page_with_anything_else():
         buffer, start, length = whole_pages(size)
         assert (buffer.data_ptr() + start) % mmap.PAGESIZE == 0 == length % mmap.PAGESIZE
         assert max(1, size) <= length < size + mmap.PAGESIZE + 1 and start + length <= buffer.numel()
+
+
+def test_an_empty_tensor_that_no_plan_counts_leaves_the_plan_in_step(tmp_path):
+    """As torch.utils.checkpoint up to 2.11 saves one for each block that a plan recomputes."""
+    model, inputs, plan = plan_of_network("gpt", tmp_path, "60%")
+    executor = Offload(plan)
+
+    def save_nothing(module, inputs):
+        torch.empty(0, requires_grad=True).sin()
+
+    model.register_forward_pre_hook(save_nothing)
+    gradients_of(model, inputs, executor)
+    executor.end_step()
+    assert executor.last_miss is None and executor.counts["plannedSteps"] == 1
+    executor.close()

@@ -55,8 +55,8 @@ interface Grant {
 }
 
 const INSERT_LEASE = `INSERT INTO leases
-  (lease_id, copy_id, purpose, task, holder, created_at_ms, renewed_at_ms, expires_at_ms)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+  (lease_id, copy_id, purpose, task, holder, created_at_ms, renewed_at_ms, expires_at_ms, node)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Gives `request` a lease on a copy for a purpose for which it is known to have none. Returns the lease's id. */
 export function addLease(write: RecordWrite, grant: Grant): string {
@@ -84,7 +84,7 @@ export async function grantLease(write: RecordWrite, grant: Grant): Promise<stri
 function leaseValues({ copy, purpose, lease }: Grant, nowMs: number) {
   const holder = JSON.stringify(lease.holder)
   const id = createUniqueId()
-  return [id, copy.copyId, purpose, lease.task, holder, nowMs, nowMs, lease.expiresAtMs] as const
+  return [id, copy.copyId, purpose, lease.task, holder, nowMs, nowMs, lease.expiresAtMs, copy.node] as const
 }
 
 function stampUse({ transaction, nowMs }: RecordWrite, copy: Copy, { task, parties }: LeaseRequest): void {
@@ -102,9 +102,8 @@ export async function handOver(
 ): Promise<boolean> {
   const text = JSON.stringify(holder)
   transaction.post(
-    `DELETE FROM leases WHERE lease_id <> ? AND holder = ? AND EXISTS (SELECT 1 FROM leases mine
-      WHERE mine.lease_id = ? AND mine.copy_id = leases.copy_id AND mine.purpose = leases.purpose
-        AND mine.task = leases.task)`,
+    `DELETE FROM leases WHERE lease_id <> ? AND holder = ? AND (copy_id, purpose, task) =
+      (SELECT copy_id, purpose, task FROM leases mine WHERE mine.lease_id = ?)`,
     [leaseId, text, leaseId],
   )
   const changed = await transaction.run(

@@ -1,8 +1,10 @@
-import type { Copy, CopyUse } from '../../model/copy.js'
+import type { Copy } from '../../model/copy.js'
 import type { Admission } from '../../policy/plan-admission.js'
 import type { ReturnedCopy } from '../contract/record-requests.js'
+import type { Decide } from '../contract/record-store.js'
 import { COPY_COLUMNS, copyValues, stripeValue } from '../database/row-mapping.js'
 import type { SqlTransaction } from '../database/sql-database.js'
+import { decideOnNode } from '../select/decide-on-node.js'
 import { selectCopyUses } from '../select/select-copy-uses.js'
 import type { RecordWrite } from './record-write.js'
 import { writeCopyEvent } from './write-event.js'
@@ -28,17 +30,18 @@ export async function insertAdopted(write: RecordWrite, copy: Copy): Promise<boo
 export async function insertReturned(
   write: RecordWrite,
   { copy, reason, undoes }: ReturnedCopy,
-  decide: (copies: readonly CopyUse[]) => Admission,
+  decide: Decide<Admission>,
 ): Promise<Admission | { readonly outcome: 'present' }> {
-  const copies = await selectCopyUses(write.transaction, { node: copy.node }, write.nowMs)
-  const isPresent = copies.some(
-    ({ dataset, stripe, state }) =>
-      dataset === copy.dataset && stripeValue(stripe) === stripeValue(copy.stripe) && state !== 'evicting',
+  const { transaction, nowMs } = write
+  const { dataset, node } = copy
+  const own = await selectCopyUses(transaction, { dataset, node }, nowMs)
+  const isPresent = own.some(
+    ({ stripe, state }) => stripeValue(stripe) === stripeValue(copy.stripe) && state !== 'evicting',
   )
   if (isPresent) return { outcome: 'present' }
-  const admission = decide(copies)
+  const admission = await decideOnNode(transaction, { node, nowMs }, decide)
   if (admission.outcome !== 'admit' || admission.plan.victims.length > 0) return admission
-  if (!(await insertFound(write.transaction, copy))) return { outcome: 'present' }
+  if (!(await insertFound(transaction, copy))) return { outcome: 'present' }
   writeCopyEvent(write, copy, {
     kind: 'undone',
     task: null,

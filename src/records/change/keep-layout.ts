@@ -1,4 +1,5 @@
 import type { Copy } from '../../model/copy.js'
+import type { StripeMove } from '../contract/record-requests.js'
 import { toCopy } from '../database/row-mapping.js'
 import type { SqlTransaction } from '../database/sql-database.js'
 
@@ -25,12 +26,7 @@ export async function keepLayout(transaction: SqlTransaction, gone: Copy): Promi
 /** Writes the new node list into the whole copies that remember the old one. */
 export async function changeKeptLayouts(
   transaction: SqlTransaction,
-  move: {
-    readonly dataset: string
-    readonly version: string
-    readonly from: readonly string[]
-    readonly to: readonly string[]
-  },
+  move: Omit<StripeMove, 'reason'>,
 ): Promise<void> {
   for (const copy of await findVersion(transaction, move)) {
     const { layouts = [] } = copy

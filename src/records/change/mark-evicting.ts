@@ -1,18 +1,18 @@
-import type { CopyUse } from '../../model/copy.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import type { Victim } from '../../policy/take-by-share.js'
 import type { EvictionRequest } from '../contract/record-requests.js'
-import { selectCopyUses } from '../select/select-copy-uses.js'
+import type { Decide } from '../contract/record-store.js'
+import { decideOnNode } from '../select/decide-on-node.js'
 import type { RecordWrite } from './record-write.js'
 import { writeCopyEvent } from './write-event.js'
 
 /** Plans inside the transaction, so every marked copy is idle at that moment. */
 export async function beginEvicting(
   write: RecordWrite,
-  { node, task, by }: EvictionRequest,
-  decide: (copies: readonly CopyUse[]) => EvictionPlan,
+  { node, only, task, by }: EvictionRequest,
+  decide: Decide<EvictionPlan>,
 ): Promise<EvictionPlan> {
-  const plan = decide(await selectCopyUses(write.transaction, { node }, write.nowMs))
+  const plan = await decideOnNode(write.transaction, { node, only, nowMs: write.nowMs }, decide)
   markEvicting(write, plan.victims, { task, by })
   return plan
 }

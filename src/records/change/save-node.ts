@@ -42,6 +42,7 @@ export async function renameNode(
   }
   transaction.post('UPDATE nodes SET node = ? WHERE node = ?', [to, from])
   transaction.post('UPDATE copies SET node = ? WHERE node = ?', [to, from])
+  transaction.post('UPDATE leases SET node = ? WHERE node = ?', [to, from])
   const sql = 'SELECT * FROM copies WHERE stripe IS NOT NULL OR layouts IS NOT NULL'
   const rename = (nodes: readonly string[]) => nodes.map((node) => (node === from ? to : node))
   for (const copy of (await transaction.all(sql)).map(toCopy)) {

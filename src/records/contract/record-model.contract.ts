@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type CopySum, sumUpCopies } from '../../policy/copy-sums.js'
+import { orderAll } from '../../testing/naive-order.js'
 import type { NaiveRecord } from '../../testing/naive-record.js'
 import { applyStep, type ModelWorld, newWorld } from './record-model-steps.contract.js'
 import { type Step, stepsArbitrary } from './record-model-steps-arbitrary.contract.js'
@@ -81,6 +82,11 @@ async function assertSame(record: RecordStore, { model, nowMs }: ModelWorld): Pr
   const asText = (sums: readonly CopySum[]) =>
     sums.map((sum) => JSON.stringify(Object.entries(sum).sort())).sort()
   assert.deepEqual(asText(await record.sumCopies({}, nowMs)), asText(sumUpCopies(model.uses({}, nowMs))))
+  for (const { node, dataset } of model.copies) {
+    const asked = { node, dataset, limit: 2 }
+    const copies = model.uses({ node }, nowMs)
+    assert.deepEqual(await record.foreseeOrder(asked, nowMs), orderAll(copies, asked))
+  }
   assert.deepEqual(
     byId(await record.listLeases({}), ({ leaseId }) => leaseId),
     byId(model.placedLeases(), ({ leaseId }) => leaseId),

@@ -14,8 +14,14 @@ export interface CopyFilter {
   readonly datasets?: readonly string[] | undefined
   /** Only stripes, and copies that remember layouts that lost their last stripe. */
   readonly isStriped?: true | undefined
+  /** Only copies of this URL, without slashes at its end. */
+  readonly sourceUrl?: string | undefined
+  /** Only copies of repositories of hubs. */
+  readonly isOfHub?: true | undefined
   /** Only copies after this one, in the order of the answer. */
   readonly after?: Pick<Copy, 'dataset' | 'node' | 'createdAtMs' | 'copyId'> | undefined
+  /** Ordered by when they became ready, newest first; not with `after`. */
+  readonly isNewestFirst?: true | undefined
   /** Maximum number of copies, from the first. */
   readonly limit?: number | undefined
 }
@@ -64,9 +70,20 @@ export interface CopyLeaseRequest {
 /** The node to evict on, and the task to evict for; null = no task. */
 export interface EvictionRequest {
   readonly node: string
+  /** The only copies that it decides about. Default: all of the node. */
+  readonly only?: Pick<CopyFilter, 'copyId' | 'datasets'> | undefined
   readonly task: string | null
   /** The user whose deed it is, who may take it back; absent: the limits decided. */
   readonly by?: string | undefined
+}
+
+/** The part of a node's order of eviction that is wanted. */
+export interface OrderRequest {
+  readonly node: string
+  /** The dataset whose copies are ranked. */
+  readonly dataset: string
+  /** Maximum number of copies from the head of the order. */
+  readonly limit: number
 }
 
 /** An evicted copy that is ready again, under another id, and the line of the history about its return. */
@@ -110,21 +127,14 @@ export type Joined =
   | { readonly outcome: 'wait'; readonly copy: Copy; readonly leaseId: string; readonly stageLease: Lease }
 
 /** The size of a listed source. */
-export interface AdmitRequest {
-  readonly copyId: string
+export interface AdmitRequest
+  extends Pick<Copy, 'copyId' | 'files' | 'contentBytes' | 'chargedBytes' | 'chargedInodes'> {
   readonly stageLeaseId: string
   readonly version: string
-  readonly files: number
-  readonly contentBytes: number
-  readonly chargedBytes: number
-  readonly chargedInodes: number
 }
 
 /** The total that a ready copy is charged from now on. */
-export interface ChargeRequest {
-  readonly copyId: string
-  readonly chargedBytes: number
-  readonly chargedInodes: number
+export interface ChargeRequest extends Pick<Copy, 'copyId' | 'chargedBytes' | 'chargedInodes'> {
   /** The task to evict for, if anything is evicted. */
   readonly task: string | null
 }
@@ -138,15 +148,11 @@ export interface StagingProgress {
 }
 
 /** A copy whose files have their final name, with its measured size. */
-export interface PublishedCopy {
-  readonly copyId: string
+export interface PublishedCopy
+  extends Pick<Copy, 'copyId' | 'directory' | 'path' | 'chargedBytes' | 'chargedInodes'> {
   readonly stageLeaseId: string
-  readonly directory: string
-  readonly path: string
   /** The final source of the bytes; absent = as when the staging began. */
   readonly origin?: CopyOrigin | undefined
-  readonly chargedBytes: number
-  readonly chargedInodes: number
   readonly reason: string
   readonly detail: Readonly<Record<string, unknown>>
 }

@@ -71,6 +71,24 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     assert.equal(await record.forgetCopies([copy.copyId], 'files are gone', NOW_MS), 0)
   })
 
+  contract('finds the copies of a source, and those of hubs', async (record) => {
+    const sources = {
+      ...{ a: 's3://bucket/data/', b: 's3://bucket/data', c: 's3://bucket/data-2/' },
+      ...{ d: 'hf://models/org/d', e: 'https://hf.example/e/' },
+    }
+    for (const [readyAtMs, [name, source]] of Object.entries(sources).entries())
+      await record.addAdopted(
+        exampleCopy(name, { source: exampleDataset(name, { source }), readyAtMs }),
+        NOW_MS,
+      )
+    await record.addAdopted(exampleCopy('f', { source: null, origin: 'local' }), NOW_MS)
+    const find = async (filter: CopyFilter) =>
+      (await record.listCopies(filter, NOW_MS)).map(({ dataset }) => dataset)
+    assert.deepEqual(await find({ sourceUrl: 's3://bucket/data' }), ['a', 'b'])
+    assert.deepEqual(await find({ isOfHub: true }), ['d'])
+    assert.deepEqual(await find({ states: ['ready'], isNewestFirst: true, limit: 3 }), ['f', 'e', 'd'])
+  })
+
   contract('lists copies in pages, in one order', async (record) => {
     const places = ['a gpu-02', 'a gpu-01', 'b gpu-01', 'B gpu-01', 'é gpu-01'].map((place) =>
       place.split(' '),
@@ -231,6 +249,10 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     await record.addAdopted(exampleCopy('flowers', { stripe: { index: 0, nodes } }), NOW_MS)
     const theirs = { copyId: 'theirs', node: 'other', stripe: { index: 1, nodes } }
     await record.addAdopted(exampleCopy('flowers', theirs), NOW_MS)
+    await record.leaseCopy({ copyId: 'theirs', purpose: 'use', lease: exampleLease('task-1') }, NOW_MS)
+    assert.equal((await record.renameNode('other', 'another')).length, 1)
+    assert.equal((await record.listLeases({ node: 'another' })).length, 1)
+    assert.equal((await record.renameNode('another', 'other')).length, 1)
     await assert.rejects(record.renameNode(NODE, 'other'), { code: 'NODE_TAKEN' })
     assert.equal((await record.renameNode(NODE, 'new')).length, 1)
     const copies = await record.listCopies({}, NOW_MS)

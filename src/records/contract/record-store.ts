@@ -4,8 +4,9 @@ import type { Lease, LeaseHolder, PlacedLease } from '../../model/lease.js'
 import type { NodeEntry, NodeIdentity } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { CopySum } from '../../policy/copy-sums.js'
+import type { EvictionOrder } from '../../policy/eviction-order.js'
 import type { Admission } from '../../policy/plan-admission.js'
-import type { EvictionPlan } from '../../policy/plan-eviction.js'
+import type { EvictionPlan, UnreadCopies } from '../../policy/plan-eviction.js'
 import type {
   AdmitRequest,
   ChargeRequest,
@@ -18,6 +19,7 @@ import type {
   Joined,
   JoinRequest,
   LeaseFilter,
+  OrderRequest,
   PublishedCopy,
   ReleaseFilter,
   ReturnedCopy,
@@ -111,7 +113,7 @@ export interface RecordStore {
    */
   admit(
     request: AdmitRequest,
-    decide: (copies: readonly CopyUse[]) => Admission,
+    decide: Decide<Admission>,
     nowMs: number,
   ): Promise<
     Admission | { readonly outcome: 'lost' } | { readonly outcome: 'same-version'; readonly copy: Copy }
@@ -123,7 +125,7 @@ export interface RecordStore {
    */
   chargeCopy(
     request: ChargeRequest,
-    decide: (copies: readonly CopyUse[]) => Admission,
+    decide: Decide<Admission>,
     nowMs: number,
   ): Promise<Admission | { readonly outcome: 'gone' }>
 
@@ -140,12 +142,16 @@ export interface RecordStore {
    */
   endStaging(ended: EndedStaging, nowMs: number): Promise<void>
 
-  /** Marks a plan's copies `evicting`. Makes the plan inside the transaction and returns it. */
-  beginEviction(
-    request: EvictionRequest,
-    decide: (copies: readonly CopyUse[]) => EvictionPlan,
+  /** The plan that `beginEviction` would make now. Changes nothing. */
+  foreseeEviction(
+    request: Pick<EvictionRequest, 'node' | 'only'>,
+    decide: Decide<EvictionPlan>,
     nowMs: number,
   ): Promise<EvictionPlan>
+  /** The order of eviction on a node: its first copies, and where those of one dataset stand. */
+  foreseeOrder(request: OrderRequest, nowMs: number): Promise<EvictionOrder>
+  /** Marks a plan's copies `evicting`. Makes the plan inside the transaction and returns it. */
+  beginEviction(request: EvictionRequest, decide: Decide<EvictionPlan>, nowMs: number): Promise<EvictionPlan>
   /** The files of an `evicting` copy are gone: removes its row and leases. False: it was already gone. */
   finishEviction(copyId: string, nowMs: number): Promise<boolean>
 
@@ -175,7 +181,7 @@ export interface RecordStore {
    */
   returnCopy(
     returned: ReturnedCopy,
-    decide: (copies: readonly CopyUse[]) => Admission,
+    decide: Decide<Admission>,
     nowMs: number,
   ): Promise<Admission | { readonly outcome: 'present' }>
   /** Forgets ready copies whose files are gone from disk. Returns how many were still ready. */
@@ -201,6 +207,12 @@ export interface RecordStore {
 
   close(): Promise<void>
 }
+
+/**
+ * Decides about the copies of a node; pure. With `unread`, some are known as sums alone: if they could change a plan,
+ * `planEviction` says so in it, and the decision is asked for again, with more copies.
+ */
+export type Decide<Decision> = (copies: readonly CopyUse[], unread?: UnreadCopies) => Decision
 
 /** Names of datasets, and their total number. */
 export interface NewestDatasets {

@@ -205,6 +205,21 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
     })
   }
 
+  contract('renames a node in the layouts of all stripes, and leaves each its own part', async (record) => {
+    await add(record, 'first', { index: 0, nodes: NODES }, 'v1', 'node-a')
+    await add(record, 'second', { index: 1, nodes: NODES }, 'v1', 'node-b')
+    await record.renameNode('node-b', 'node-e')
+    const stripes = (await record.listCopies({ dataset: 'flowers' }, NOW_MS)).map(({ node, stripe }) => [
+      node,
+      stripe,
+    ])
+    const nodes = ['node-a', 'node-e', 'node-c']
+    assert.deepEqual(stripes.toSorted(), [
+      ['node-a', { index: 0, nodes }],
+      ['node-e', { index: 1, nodes }],
+    ])
+  })
+
   contract('leaves the telling to stripes while one is left', async (record) => {
     await add(record, 'whole', undefined, 'v1', 'node-a')
     await add(record, 'left', { index: 1, nodes: NODES }, 'v1', 'node-b')

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { DISK, exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../../testing/example-copies.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { insertCopy } from '../change/insert-copy.js'
 import type { RecordStore } from '../contract/record-store.js'
 import { createSqlRecordStore } from '../sql-record-store.js'
 import { openSqliteDatabase, SQLITE_MIGRATIONS } from '../sqlite/sqlite-database.js'
@@ -14,6 +15,8 @@ import { schemaMigrations } from './schema.js'
 
 /** The schema of this dsc. */
 const PRESENT = SQLITE_MIGRATIONS
+/** The newest schema whose leases do not know their node. */
+const BEFORE_NODES_OF_LEASES = 10
 const VERSIONS = [...PRESENT, 'next'].map((_, index) => index + 1)
 /** Changes that a later dsc could make: a new column with a value for old rows, and a table filled from an old one. */
 const NEXT = [
@@ -53,6 +56,26 @@ test('a record of the first schema opens, and its nodes have no agent', async (c
   assert.deepEqual(await record.listNodes(), [
     { node: 'node-a', cacheRoot: '/cache', policy: {}, disk: {}, seenAtMs: 1 },
   ])
+})
+
+test('leases of an older record are found by their node', async (context) => {
+  const path = join(await temporaryDirectory(context), 'record.db')
+  const older = await openSqliteDatabase(path, PRESENT.slice(0, BEFORE_NODES_OF_LEASES))
+  await older.write('durable', 'all', async (transaction) => {
+    insertCopy(transaction, exampleCopy('flowers', { copyId: 'a', node: 'node-a' }))
+    insertCopy(transaction, exampleCopy('flowers', { copyId: 'b', node: 'node-b' }))
+    for (const id of ['a', 'b'])
+      transaction.post(
+        `INSERT INTO leases (lease_id, copy_id, purpose, task, holder, created_at_ms, renewed_at_ms)
+          VALUES (?, ?, 'use', 'task-1', '{"kind":"ttl"}', 1, 1)`,
+        [`lease-${id}`, id],
+      )
+  })
+  await older.close()
+  const record = createSqlRecordStore(await openSqliteDatabase(path))
+  context.after(() => record.close())
+  const [lease, ...others] = await record.listLeases({ node: 'node-b' })
+  assert.deepEqual([lease?.leaseId, lease?.node, others], ['lease-b', 'node-b', []])
 })
 
 test('a record of a newer dsc is refused with a message, and nothing in it is changed', async (context) => {
@@ -103,6 +126,7 @@ test('the first schema is what it was: a released migration is never changed, a 
     integer: 'INT',
     sequenceKey: 'KEY',
     nowMs: 'NOW',
+    sourceUrl: 'URL',
     generated: 'STORED',
   })
   const digest = createHash('sha256').update(JSON.stringify(first)).digest('hex').slice(0, 16)

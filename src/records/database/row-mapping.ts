@@ -7,8 +7,13 @@ import type { CachePolicy, DiskUsage } from '../../model/policy.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import type { SqlRow, SqlValue } from './sql-database.js'
 
+/** The columns of `copies`, in the order of `copyValues`. */
+export const COPY_COLUMNS =
+  'copy_id, dataset, node, version, state, origin, source, directory, path, charged_bytes, charged_inodes, ' +
+  'written_bytes, files, content_bytes, lock_state, last_task, last_used_at_ms, created_at_ms, ready_at_ms, stripe'
+
 /** Columns of a CopyUse; takes the current time (ms) twice as parameters. */
-export const COPY_USE_COLUMNS = `copies.*,
+export const COPY_USE_COLUMNS = `${COPY_COLUMNS}, parties, layouts,
   (SELECT count(*) FROM leases l WHERE l.copy_id = copies.copy_id AND l.purpose <> 'stage'
     AND (l.expires_at_ms IS NULL OR l.expires_at_ms > ?)) AS reference_count,
   (SELECT count(*) FROM leases l WHERE l.copy_id = copies.copy_id AND l.purpose = 'stage'
@@ -61,11 +66,6 @@ export function createCopyUseReader(): (row: SqlRow) => CopyUse {
     })
   }
 }
-
-/** The columns of `copies`, in the order of `copyValues`. */
-export const COPY_COLUMNS =
-  'copy_id, dataset, node, version, state, origin, source, directory, path, charged_bytes, charged_inodes, ' +
-  'written_bytes, files, content_bytes, lock_state, last_task, last_used_at_ms, created_at_ms, ready_at_ms, stripe'
 
 /** The values of a copy in the order of the columns of `copies`. */
 export function copyValues(copy: Copy): readonly SqlValue[] {
@@ -176,10 +176,7 @@ export function parseJson<T>(row: SqlRow, column: string): T {
     throw new DscError(
       'RECORD_UNAVAILABLE',
       `the record is damaged: expected JSON in ${column}, found ${found}`,
-      {
-        hint: 'find out who writes into it beside dsc, and restore a backup',
-        cause,
-      },
+      { hint: 'find out who writes into it beside dsc, and restore a backup', cause },
     )
   }
 }

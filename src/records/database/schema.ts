@@ -8,6 +8,8 @@ interface SchemaDialect {
   readonly sequenceKey: string
   /** Expression for the current time, Unix epoch in ms. */
   readonly nowMs: string
+  /** Expression for the URL in column `source` of copies. */
+  readonly sourceUrl: string
   /** Where a generated column that is added to a table lives: the word of its declaration. */
   readonly generated: 'STORED' | 'VIRTUAL'
 }
@@ -124,7 +126,42 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
       charged_bytes, charged_inodes, written_bytes)`,
     `CREATE INDEX copies_by_use ON copies (dataset, last_used_at_ms)`,
   ]
-  return [first, identities, layouts, order, leaseOrder, findEvents, parties, findUses, sums]
+  // The few rows of a million that a status and an agent look for every few seconds.
+  const inOrder = 'dataset, node, created_at_ms, copy_id'
+  const few = [
+    `CREATE INDEX copies_moving ON copies (${inOrder}) WHERE state <> 'ready'`,
+    `CREATE INDEX copies_moving_by_node ON copies (node, dataset) WHERE state <> 'ready'`,
+    `CREATE INDEX copies_striped ON copies (${inOrder}) WHERE is_striped = 1`,
+    `CREATE INDEX leases_of_transfers ON leases (created_at_ms, lease_id) WHERE purpose = 'transfer'`,
+  ]
+  // The leases of a node, and its copies that may go, used longest ago first, among a million copies of the node.
+  const onNode = [
+    `ALTER TABLE leases ADD COLUMN node ${text} NOT NULL DEFAULT ''`,
+    'UPDATE leases SET node = (SELECT node FROM copies WHERE copies.copy_id = leases.copy_id)',
+    `CREATE INDEX leases_by_node ON leases (node, created_at_ms, lease_id)`,
+    `CREATE INDEX copies_idle_longest ON copies (node, last_used_at_ms)
+      WHERE state = 'ready' AND lock_state IS NULL AND has_source = 1`,
+  ]
+  // The copies of a node whose files a copy of the same source can take. `data` and `data/` are one folder.
+  const sources = [
+    `ALTER TABLE copies ADD COLUMN source_url ${text}
+      GENERATED ALWAYS AS (rtrim(${dialect.sourceUrl}, '/')) ${dialect.generated}`,
+    `CREATE INDEX copies_by_source ON copies (node, source_url, dataset)`,
+  ]
+  return [
+    first,
+    identities,
+    layouts,
+    order,
+    leaseOrder,
+    findEvents,
+    parties,
+    findUses,
+    sums,
+    few,
+    onNode,
+    sources,
+  ]
 }
 
 /** The newest schema of the record that this dsc reads and writes, in every engine. */
@@ -133,5 +170,6 @@ export const RECORD_SCHEMA_VERSION = schemaMigrations({
   integer: '',
   sequenceKey: '',
   nowMs: '',
+  sourceUrl: '',
   generated: 'STORED',
 }).length

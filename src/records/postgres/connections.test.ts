@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { openConnections } from './connections.js'
 import { readConnection } from './read-connection.js'
 import { createServerClock } from './server-clock.js'
@@ -13,8 +14,7 @@ test('a server without TLS that goes away before it is asked again is one that w
       socket.end('N') // PostgreSQL's answer when it has no TLS
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
+  const port = await listenLocally(server)
   const plan = readConnection(`postgres://dsc@127.0.0.1:${port}/dsc`, {})
   const connections = openConnections(plan, 1, createServerClock())
   context.after(() => connections.close())

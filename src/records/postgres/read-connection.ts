@@ -89,9 +89,7 @@ function readService(service: string, environment: Environment, home: string): L
   throw new DscError(
     'CONFIG_INVALID',
     `the PostgreSQL service ${service} is in none of ${files.join(', ')}`,
-    {
-      hint: 'PGSERVICE and PGSERVICEFILE name it',
-    },
+    { hint: 'PGSERVICE and PGSERVICEFILE name it' },
   )
 }
 

@@ -58,8 +58,7 @@ function formatNode(scope: WriteScope): string {
   if (scope === 'rows' || scope === 'all') return 'NULL'
   if ('node' in scope) return quoteText(scope.node)
   if ('copyId' in scope) return `(SELECT node FROM copies WHERE copy_id = ${quoteText(scope.copyId)})`
-  return `(SELECT node FROM copies JOIN leases ON leases.copy_id = copies.copy_id
-    WHERE lease_id = ${quoteText(scope.leaseId)})`
+  return `(SELECT node FROM leases WHERE lease_id = ${quoteText(scope.leaseId)})`
 }
 
 /** Quotes a text as an SQL literal, under any setting of `standard_conforming_strings`. */

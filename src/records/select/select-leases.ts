@@ -2,10 +2,11 @@ import type { PlacedLease } from '../../model/lease.js'
 import type { LeaseFilter } from '../contract/record-requests.js'
 import { toLease } from '../database/row-mapping.js'
 import type { SqlReader, SqlRow, SqlValue } from '../database/sql-database.js'
+import { formatWhere } from './where.js'
 
-/** Leases with the dataset and node of their copy. */
+/** Leases with the dataset of their copy. */
 export const SELECT_LEASES =
-  'SELECT leases.*, copies.dataset, copies.node FROM leases JOIN copies ON copies.copy_id = leases.copy_id'
+  'SELECT leases.*, copies.dataset FROM leases JOIN copies ON copies.copy_id = leases.copy_id'
 
 /** Matching leases, oldest first. */
 export async function selectLeases(reader: SqlReader, filter: LeaseFilter): Promise<readonly PlacedLease[]> {
@@ -23,26 +24,20 @@ export async function selectLeaseRows(reader: SqlReader, filter: LeaseFilter): P
   return reader.all(sql, parameters)
 }
 
-function leaseQuery(filter: LeaseFilter): {
-  readonly sql: string
-  readonly parameters: readonly SqlValue[]
-} {
+function leaseQuery(filter: LeaseFilter): { readonly sql: string; readonly parameters: readonly SqlValue[] } {
   const { after, limit } = filter
-  const conditions: [string, readonly (SqlValue | undefined)[]][] = [
+  const { where, parameters } = formatWhere([
     ['copies.dataset = ?', [filter.dataset]],
-    ['copies.node = ?', [filter.node]],
+    // A node has few copies of a dataset, and may have many leases: begin with the copies where there is a dataset.
+    [`${filter.dataset === undefined ? 'leases' : 'copies'}.node = ?`, [filter.node]],
     ['leases.copy_id = ?', [filter.copyId]],
     ['leases.purpose = ?', [filter.purpose]],
     ['leases.task = ?', [filter.task]],
     ['leases.lease_id = ?', [filter.leaseId]],
     ['(leases.created_at_ms, leases.lease_id) > (?, ?)', [after?.createdAtMs, after?.leaseId]],
-  ]
-  const given = conditions.filter(
-    (condition): condition is [string, readonly SqlValue[]] => condition[1][0] !== undefined,
-  )
-  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
+  ])
   return {
     sql: `${SELECT_LEASES} ${where} ORDER BY leases.created_at_ms, leases.lease_id${limit === undefined ? '' : ' LIMIT ?'}`,
-    parameters: [...given.flatMap(([, values]) => values), ...(limit === undefined ? [] : [limit])],
+    parameters: [...parameters, ...(limit === undefined ? [] : [limit])],
   }
 }

@@ -4,6 +4,7 @@ import type { CopyFilter } from '../contract/record-requests.js'
 import { parseJson } from '../database/row-mapping.js'
 import type { SqlReader, SqlRow } from '../database/sql-database.js'
 import { copyConditions } from './select-copy-uses.js'
+import { formatWhere } from './where.js'
 
 /** Index `copies_by_standing` has these columns and all that is summed, in this order. */
 const STANDING = 'node, state, parties, lock_state, has_source, is_striped'
@@ -21,13 +22,18 @@ export async function sumCopiesInRecord(
   nowMs: number,
 ): Promise<readonly CopySum[]> {
   const { where, parameters } = copyConditions(filter)
+  const leases = formatWhere([
+    ['(expires_at_ms IS NULL OR expires_at_ms > ?)', [nowMs]],
+    ['node = ?', [filter.node]],
+  ])
+  const leased = copyConditions({ dataset: filter.dataset }) // begins with the leases, also on a node with many copies
   return reader.map(
     `WITH leased AS MATERIALIZED (
         SELECT copy_id, max(${flag("purpose <> 'stage'")}) AS is_used, max(${flag("purpose = 'stage'")}) AS is_staged
-        FROM leases WHERE expires_at_ms IS NULL OR expires_at_ms > ? GROUP BY copy_id),
+        FROM leases ${leases.where} GROUP BY copy_id),
       in_use AS MATERIALIZED (
         SELECT ${STANDING}, is_used, is_staged, ${SUMS}
-        FROM leased JOIN copies USING (copy_id) ${where} GROUP BY ${STANDING}, is_used, is_staged)
+        FROM leased JOIN copies USING (copy_id) ${leased.where} GROUP BY ${STANDING}, is_used, is_staged)
       SELECT ${GROUP}, sum(copies) AS copies, sum(charged_bytes) AS charged_bytes,
         sum(charged_inodes) AS charged_inodes, sum(unwritten_bytes) AS unwritten_bytes
       FROM (SELECT ${GROUP.replace('is_locked', `${flag('lock_state IS NOT NULL')} AS is_locked`)},
@@ -37,7 +43,7 @@ export async function sumCopiesInRecord(
           UNION ALL SELECT * FROM in_use) AS parts) AS standing
       GROUP BY ${GROUP} HAVING sum(copies) > 0
       ORDER BY node, state`,
-    [nowMs, ...parameters, ...parameters],
+    [...leases.parameters, ...leased.parameters, ...parameters],
     toCopySum,
   )
 }

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { symlink, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { exampleCopy, NOW_MS } from '../../testing/example-copies.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
@@ -9,18 +13,34 @@ import { openClients } from '../contract/contract-test.contract.js'
 import { recordStoreContract } from '../contract/record-store.contract.js'
 import { openSqliteRecord } from './record-store.js'
 
-recordStoreContract('SQLite', async (context) => {
-  const path = join(await temporaryDirectory(context), 'nested', 'record.db')
-  const clients = await openClients(context, () => openSqliteRecord(path))
-  const readView = async () => {
-    const raw = new Database(path, { readonly: true })
-    try {
-      return raw.prepare('SELECT * FROM cache_record').all()
-    } finally {
-      raw.close()
-    }
+const readView = (path: string) => {
+  const raw = new Database(path, { readonly: true })
+  try {
+    return raw.prepare('SELECT * FROM cache_record').all()
+  } finally {
+    raw.close()
   }
-  return { ...clients, readView }
+}
+
+/** The bundle of a warm `dsc prepare`: the same code, over Node's own SQLite where that does not warn. */
+const bundle = createRequire(import.meta.url)('../../warm-sqlite.cjs') as {
+  readonly openSqliteRecord: typeof openSqliteRecord
+}
+
+for (const [name, open] of [
+  ['SQLite', openSqliteRecord],
+  ['SQLite of Node', bundle.openSqliteRecord],
+] as const)
+  recordStoreContract(name, async (context) => {
+    const path = join(await temporaryDirectory(context), 'nested', 'record.db')
+    const clients = await openClients(context, () => open(path))
+    return { ...clients, readView: async () => readView(path) }
+  })
+
+test('the bundle of a warm prepare loads without a word, whatever this Node says of its SQLite', () => {
+  const path = fileURLToPath(new URL('../../warm-sqlite.cjs', import.meta.url))
+  const loaded = spawnSync(process.execPath, ['-e', 'require(process.argv[1])', path], { encoding: 'utf8' })
+  assert.deepEqual([loaded.status, loaded.stdout, loaded.stderr], [0, '', ''])
 })
 
 test('a record that a newer dsc wrote is refused and left alone', async (context) => {
@@ -38,7 +58,7 @@ test('a record that a newer dsc wrote is refused and left alone', async (context
 test('a file that is no database is an explained failure', async (context) => {
   const path = join(await temporaryDirectory(context), 'record.db')
   await writeFile(path, 'this is not a database, and long enough to be read as one'.repeat(20))
-  await assert.rejects(openSqliteRecord(path), { code: 'RECORD_UNAVAILABLE' })
+  await assert.rejects(openSqliteRecord(path), { code: 'RECORD_UNAVAILABLE', hint: /^move the file away/ })
 })
 
 test('what somebody else wrote into a column is named', async (context) => {
@@ -57,6 +77,18 @@ test('what somebody else wrote into a column is named', async (context) => {
     message: 'the record is damaged: expected JSON in policy, found "nonsense"',
   })
 })
+
+for (const suffix of ['', '-wal', '-shm', '-journal'])
+  test(`a link in the place of record.db${suffix} is refused, and nothing is made where it points`, async (context) => {
+    const folder = await temporaryDirectory(context)
+    const target = join(folder, 'elsewhere')
+    await symlink(target, join(folder, `record.db${suffix}`))
+    await assert.rejects(openSqliteRecord(join(folder, 'record.db')), {
+      code: 'CACHE_ROOT_INVALID',
+      message: /expected a regular file, found a symbolic link/,
+    })
+    assert.equal(existsSync(target), false)
+  })
 
 test('opening a record writes nothing, and so waits for nobody who does', async (context) => {
   const path = join(await temporaryDirectory(context), 'record.db')

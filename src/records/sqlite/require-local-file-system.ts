@@ -15,10 +15,7 @@ export async function requireLocalFileSystem(recordPath: string): Promise<void> 
     throw new DscError(
       'RECORD_UNAVAILABLE',
       `cannot make ${directory} for the record (${(error as NodeJS.ErrnoException).code})`,
-      {
-        hint: 'set `record:` in dsc.yaml to a file in a folder you may write',
-        cause: error,
-      },
+      { hint: 'set `record:` in dsc.yaml to a file in a folder you may write', cause: error },
     )
   }
   const kind = await readFileSystemKind(directory)

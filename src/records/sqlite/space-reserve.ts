@@ -21,12 +21,8 @@ export function giveUpReserve(recordPath: string): void {
   if (hasAtLeast(recordPath, NEARLY_FULL)) return
   givenUp.add(recordPath)
   withFolder(recordPath, (parent, name) => {
-    const reserve = parent.findFolder(name)
-    try {
-      for (const file of reserve?.list() ?? []) reserve?.unlink(file.name)
-    } finally {
-      reserve?.close()
-    }
+    using reserve = parent.findFolder(name)
+    for (const file of reserve?.list() ?? []) reserve?.unlink(file.name)
   })
 }
 
@@ -45,12 +41,8 @@ export function keepReserve(recordPath: string): void {
     const isThere = found !== undefined && found.list().length >= RESERVE_FILES
     found?.close()
     if (isThere || !(givenUp.delete(recordPath) || hasAtLeast(recordPath, ROOMY))) return
-    const reserve = parent.makeFolder(name)
-    try {
-      for (let index = 0; index < RESERVE_FILES; index++) fill(reserve.pathOf(`${index}`))
-    } finally {
-      reserve.close()
-    }
+    using reserve = parent.makeFolder(name)
+    for (let index = 0; index < RESERVE_FILES; index++) fill(reserve.pathOf(`${index}`))
   })
 }
 
@@ -76,13 +68,10 @@ function hasAtLeast(
 
 /** The reserve never fails an operation that would work without it. */
 function withFolder(recordPath: string, act: (parent: HeldFolder, name: string) => void): void {
-  let parent: HeldFolder | undefined
   try {
-    parent = HeldFolder.find(dirname(recordPath))
+    using parent = HeldFolder.find(dirname(recordPath))
     if (parent) act(parent, `${basename(recordPath)}.reserve`)
   } catch {
     // It is another user's, or the disk is full again.
-  } finally {
-    parent?.close()
   }
 }

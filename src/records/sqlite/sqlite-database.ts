@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { openOrClose } from '../../failure/closers.js'
+import { openOrClose, openOrCloseNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { LOOK_MS, pause } from '../../platform/poll.js'
 import { requireRegularFile } from '../../platform/regular-file.js'
 import { makeFolder } from '../../platform/shared-folder.js'
+import type { ChangeWait } from '../contract/record-store.js'
 import { migrate } from '../database/migrate.js'
 import { schemaMigrations } from '../database/schema.js'
 import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../database/sql-database.js'
 import { isForReadingOnly, openCopyForReading } from './copy-for-reading.js'
 import { giveUpReserve, keepReserve } from './space-reserve.js'
-import { waitForCommit } from './wait-for-commit.js'
 
 /** How long a transaction waits for earlier ones: far above 64 processes at a few milliseconds each. */
 const BUSY_TIMEOUT_MS = 60_000
@@ -27,6 +28,7 @@ export const SQLITE_MIGRATIONS = schemaMigrations({
   integer: 'INTEGER',
   sequenceKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   nowMs: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
+  sourceUrl: `json_extract(source, '$.source')`,
   generated: 'VIRTUAL', // SQLite adds no other kind to a table
 })
 
@@ -54,11 +56,14 @@ export async function openSqliteDatabase(path: string, migrations = SQLITE_MIGRA
  */
 export function openCurrentSqliteDatabase(path: string): SqlDatabase | undefined {
   if (!existsSync(path)) return undefined
-  const connection = connect(path)
-  connection.pragma(`wal_autocheckpoint = ${MAX_LEFT_PAGES}`)
-  if (isCurrent(connection, SQLITE_MIGRATIONS.length)) return createDatabase(connection, `sqlite://${path}`)
-  connection.close()
-  return undefined
+  return openOrCloseNow((closers) => {
+    const connection = connect(path)
+    closers.add(() => connection.close())
+    connection.pragma(`wal_autocheckpoint = ${MAX_LEFT_PAGES}`)
+    if (isCurrent(connection, SQLITE_MIGRATIONS.length)) return createDatabase(connection, `sqlite://${path}`)
+    connection.close()
+    return undefined
+  })
 }
 
 function createDatabase(connection: Database.Database, location: string): SqlDatabase {
@@ -113,19 +118,24 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
   }
 }
 
+/** In the bundle of a warm `dsc prepare`, `Database` is that of `built-in-sqlite.ts` (`scripts/bundles.mjs`). */
 function connect(path: string): Database.Database {
   for (const suffix of ['', '-wal', '-shm', '-journal']) requireRegularFile(path + suffix)
   if (isForReadingOnly(path)) return openCopyForReading(path)
-  makeFolder(dirname(path))
+  if (!existsSync(path)) makeFolder(dirname(path))
   giveUpReserve(path)
-  const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
-  // Only when the file is new: setting them again would write to it at every opening, and wait for others.
-  if (connection.pragma('journal_mode', { simple: true }) !== 'wal') {
-    connection.pragma('auto_vacuum = INCREMENTAL') // allows returning the space of pruned history
-    connection.pragma('journal_mode = WAL')
-  }
-  connection.pragma('foreign_keys = ON')
-  return connection
+  return openOrCloseNow((closers) => {
+    const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+    // The garbage collector would close it later, and SQLite loses locks where another copy of it has the file open.
+    closers.add(() => connection.close())
+    // Only when the file is new: setting them again would write to it at every opening, and wait for others.
+    if (connection.pragma('journal_mode', { simple: true }) !== 'wal') {
+      connection.pragma('auto_vacuum = INCREMENTAL') // allows returning the space of pruned history
+      connection.pragma('journal_mode = WAL')
+    }
+    connection.pragma('foreign_keys = ON')
+    return connection
+  })
 }
 
 /** Whether the schema needs no migration; reads only, so that opening a record never queues behind a writer. */
@@ -192,10 +202,7 @@ function explainFailure(location: string, error: unknown): unknown {
   return new DscError(
     'RECORD_UNAVAILABLE',
     `cannot use the record ${location}: ${(error as Error).message} (${code})`,
-    {
-      hint: hintFor(code),
-      cause: error,
-    },
+    { hint: hintFor(code), cause: error },
   )
 }
 
@@ -205,4 +212,31 @@ function hintFor(code: string): string {
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
     return 'move the file away and run dsc cleanup: it makes a new record of the copies on disk; locks and leases are lost'
   return 'dsc doctor'
+}
+
+/**
+ * Waits until this or another connection has committed a change to the file. A look takes some microseconds, as SQLite
+ * counts commits in shared memory: an idle screen reads nothing. Who waits for one copy polls, as SQLite cannot tell
+ * which has changed, and a stager's every report would wake all who wait for others.
+ */
+async function waitForCommit(
+  connection: Database.Database,
+  { pollMs, atMostMs, about, signal }: ChangeWait,
+): Promise<void> {
+  if (about !== undefined) return pause(pollMs, signal)
+  const endMs = performance.now() + atMostMs
+  const before = countCommits(connection)
+  do await pause(Math.min(LOOK_MS.progress, Math.max(0, endMs - performance.now())), signal)
+  while (performance.now() < endMs && signal?.aborted !== true && countCommits(connection) === before)
+}
+
+/** Others' commits and this connection's changed rows; undefined where the file cannot be read. */
+function countCommits(connection: Database.Database): string | undefined {
+  try {
+    const others = connection.pragma('data_version', { simple: true })
+    const { own } = connection.prepare('SELECT total_changes() AS own').get() as { readonly own: number }
+    return `${others} ${own}`
+  } catch {
+    return undefined // closed, or its disk fails: the next reading says so
+  }
 }

@@ -1,12 +1,12 @@
-import type { Copy, CopyUse } from '../../model/copy.js'
+import type { Copy } from '../../model/copy.js'
 import type { Admission } from '../../policy/plan-admission.js'
 import { grantLease } from '../change/grant-lease.js'
 import { markEvicting } from '../change/mark-evicting.js'
 import type { RecordWrite } from '../change/record-write.js'
 import type { AdmitRequest } from '../contract/record-requests.js'
-import type { RecordStore } from '../contract/record-store.js'
+import type { Decide, RecordStore } from '../contract/record-store.js'
 import { toCopy } from '../database/row-mapping.js'
-import { selectCopyUses } from '../select/select-copy-uses.js'
+import { decideOnNode } from '../select/decide-on-node.js'
 import { selectLeases } from '../select/select-leases.js'
 import { selectStaged } from './select-staged.js'
 
@@ -14,10 +14,10 @@ import { selectStaged } from './select-staged.js'
 export async function admitCopy(
   write: RecordWrite,
   request: AdmitRequest,
-  decide: (copies: readonly CopyUse[]) => Admission,
+  decide: Decide<Admission>,
 ): ReturnType<RecordStore['admit']> {
   const { transaction, nowMs } = write
-  const [copy, twin, neighbours] = await Promise.all([
+  const [copy, twin] = await Promise.all([
     selectStaged(transaction, request),
     transaction.get(
       `SELECT twin.* FROM copies JOIN copies twin ON twin.dataset = copies.dataset AND twin.node = copies.node
@@ -25,11 +25,11 @@ export async function admitCopy(
           AND coalesce(twin.stripe, '') IN ('', coalesce(copies.stripe, ''))`,
       [request.copyId, request.version],
     ),
-    selectCopyUses(transaction, { sameNodeAs: request.copyId }, nowMs),
   ])
   if (!copy) return { outcome: 'lost' }
   if (twin) return { outcome: 'same-version', copy: await joinTwin(write, copy, toCopy(twin)) }
-  const admission = decide(neighbours)
+  // Not before: a refresh that finds nothing new reads none of the node's 100,000 copies.
+  const admission = await decideOnNode(transaction, { node: copy.node, nowMs }, decide)
   if (admission.outcome !== 'admit') return admission
   markEvicting(write, admission.plan.victims, { task: copy.lastTask })
   transaction.post(

@@ -60,7 +60,7 @@ async function findStaging(
   request: JoinRequest,
 ): Promise<{ readonly copy: Copy; readonly stageLease: Lease | undefined } | undefined> {
   const place = [request.dataset, request.node, stripeValue(request.stripe) ?? '']
-  const isStaging = `dataset = ? AND node = ? AND coalesce(stripe, '') = ? AND state IN ('reserved', 'staging')`
+  const isStaging = `dataset = ? AND copies.node = ? AND coalesce(stripe, '') = ? AND state IN ('reserved', 'staging')`
   const [row, lease] = await Promise.all([
     transaction.get(`SELECT * FROM copies WHERE ${isStaging}`, place),
     transaction.get(

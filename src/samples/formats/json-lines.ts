@@ -6,6 +6,7 @@ import { indexRecords, LineEnds, type RecordFormat } from './scan-records.js'
 export const JSON_LINES: Format = {
   recognition: {
     title: 'JSON lines',
+    mark: /\.(jsonl|ndjson)/,
     holdsSamples: (path) => /\.(jsonl|ndjson)$/i.test(path),
     takesAnyName: true,
   },

@@ -1,3 +1,4 @@
+import { atEndNow } from '../../failure/closers.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { chooseWindow } from '../plan/sample-groups.js'
 import { findGroupEnds } from '../rows/row-groups.js'
@@ -16,6 +17,7 @@ import type { Format, IndexedSamples, IndexRequest } from './format.js'
 export const PARQUET: Format = {
   recognition: {
     title: 'Parquet files',
+    mark: /\.(parquet|parq|pq)/,
     holdsSamples: (path) => /\.(parquet|parq|pq)$/i.test(path),
     takesAnyName: true,
   },
@@ -95,13 +97,10 @@ async function readIndexes(
       throw isRoom ? new NoRoom('no room for rows', { cause }) : cause
     })
   }
-  try {
-    const { writePath: folder, settle } = place
-    const request = { root, files, columns, kept, folder, makeRoom, settle, onProgress }
-    return { indexes: await unpackRows(request), root: place.readPath, isMadeBefore }
-  } finally {
-    place.close()
-  }
+  using _ = atEndNow(() => place.close())
+  const { writePath: folder, settle } = place
+  const request = { root, files, columns, kept, folder, makeRoom, settle, onProgress }
+  return { indexes: await unpackRows(request), root: place.readPath, isMadeBefore }
 }
 
 function makeTable(

@@ -10,7 +10,10 @@ const READ_BYTES = 1 << 20
 const scratch = { bytes: undefined as Buffer | undefined }
 
 /** Each file is a sample. */
-export const PLAIN_FILES: Format = { recognition: { title: 'plain files', holdsSamples: () => true }, index }
+export const PLAIN_FILES: Format = {
+  recognition: { title: 'plain files', mark: undefined, holdsSamples: () => true },
+  index,
+}
 
 function index({ root, files, onProgress }: IndexRequest): IndexedSamples {
   const samples = new SampleTableBuilder()

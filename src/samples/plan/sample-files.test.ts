@@ -82,3 +82,31 @@ for (const { name, files, format, fed } of [
     const left = Object.keys(files).filter((path) => !fed.includes(path))
     assert.deepEqual(found.left, left.sort(), 'everything else is told')
   })
+
+test('every path that a format takes has its mark, so that no file of samples is passed over', () => {
+  const ends = [
+    '',
+    '.tar',
+    '.jsonl',
+    '.ndjson',
+    '.csv',
+    '.tsv',
+    '.parquet',
+    '.parq',
+    '.pq',
+    '.mds',
+    '.zstd',
+    '.gz',
+    '.br',
+    '.bin',
+  ]
+  const names = ['a', 'chunk-0-1', 'CHUNK-0-1', 'shard.00000'].flatMap((name) => [name, `x/${name}`])
+  const paths = names.flatMap((name) => ends.flatMap((end) => ends.map((last) => `${name}${end}${last}`)))
+  const all = [...paths, ...paths.map((path) => path.toUpperCase())]
+  for (const [format, { mark, holdsSamples }] of Object.entries(RECOGNITIONS)) {
+    const taken = all.filter((path) => holdsSamples(path, (other) => other.endsWith('index.json')))
+    assert.ok(taken.length > 0, format)
+    if (!mark) assert.equal(format, 'files')
+    else for (const path of taken) assert.match(path, new RegExp(mark, 'i'))
+  }
+})

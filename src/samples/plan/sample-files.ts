@@ -24,6 +24,8 @@ export interface SampleFiles<File extends FolderFile> {
 export interface Recognition {
   /** For people: `tar shards`. */
   readonly title: string
+  /** Found, in any case of letters, in every path that `holdsSamples` is true for; undefined: nothing is in all of them. */
+  readonly mark: RegExp | undefined
   /** Whether a file holds samples of the format; `hasFile` checks for other files of the folder. */
   holdsSamples(path: string, hasFile: (path: string) => boolean): boolean
   /** Whether files of any name count if the format is given and no file has one of its usual names. */
@@ -49,6 +51,9 @@ const OTHER_KINDS = [
   [/\.tfrecords?$|\.tfrecord-\d+/i, 'TFRecord shards', 'write each record as a sample of a tar shard'],
   [/\.(arrow|feather)$/i, 'Arrow', 'write each row as a sample of a tar shard'],
 ] as const
+
+/** The patterns of all of them. */
+const ANY_OTHER_KIND = new RegExp(OTHER_KINDS.map(([pattern]) => pattern.source).join('|'), 'i')
 
 /** Files that programs leave in folders beside the data. */
 const LITTER = /(^|\/)(\.[^/]*(\/.*)?|Thumbs\.db|desktop\.ini|__MACOSX\/.*)$/i
@@ -84,30 +89,49 @@ export function planSampleFiles<File extends FolderFile>(
   all: readonly File[],
   { formats, format: given, folder }: FileChoice,
 ): SampleFiles<File> {
-  const clean = all.filter(({ path }) => !LITTER.test(path))
-  const data = clean.filter(({ path }) => !CARDS.test(path))
-  const files = data.length > 0 && given !== 'files' ? data : clean
-  const kept = new Set(files)
-  const litter = all.filter((file) => !kept.has(file)).map(({ path }) => leave(path, 'side file'))
+  const marked = all.filter(matchAny([LITTER, CARDS, ANY_OTHER_KIND, ...marksOf(formats)]))
+  if ((given ?? 'files') === 'files' && marked.length === 0)
+    return { format: 'files', files: all, leftOut: [] }
+  const hasData =
+    marked.length < all.length || marked.some(({ path }) => !LITTER.test(path) && !CARDS.test(path))
+  const isCardLeft = hasData && given !== 'files'
+  const left = marked.filter(({ path }) => LITTER.test(path) || (isCardLeft && CARDS.test(path)))
+  const files = findOthers(all, left)
+  const candidates = findOthers(marked, left)
+  const litter = left.map(({ path }) => leave(path, 'side file'))
   let paths: ReadonlySet<string> | undefined // made only if a format asks, as there may be millions of files
   const hasFile = (path: string) => {
     paths ??= new Set(files.map((file) => file.path))
     return paths.has(path)
   }
   const findFilesOf = (format: FormatName) =>
-    files.filter(({ path }) => formats[format].holdsSamples(path, hasFile))
+    candidates.filter(({ path }) => formats[format].holdsSamples(path, hasFile))
   const chosen = given ?? chooseFormat(files, findFilesOf)
   if (chosen !== 'files') {
     const found = findFilesOf(chosen)
     if (given && found.length === 0 && formats[chosen].takesAnyName)
       return { format: chosen, files, leftOut: litter }
-    const some = new Set(found)
     const reason = `beside ${formats[chosen].title}`
-    const beside = files.filter((file) => !some.has(file)).map(({ path }) => leave(path, reason))
+    const beside = findOthers(files, found).map(({ path }) => leave(path, reason))
     return { format: chosen, files: found, leftOut: [...litter, ...beside] }
   }
-  if (!given) refuseOthers(files, folder)
+  if (!given) refuseOthers(files, candidates, folder)
   return { format: 'files', files, leftOut: litter }
+}
+
+const marksOf = (formats: FileChoice['formats']) => Object.values(formats).flatMap(({ mark }) => mark ?? [])
+
+/** Whether a path has any of the patterns: one look at each path, as there may be millions. */
+function matchAny(patterns: readonly RegExp[]): (file: FolderFile) => boolean {
+  const any = new RegExp(patterns.map(({ source }) => source).join('|'), 'i')
+  return ({ path }) => any.test(path)
+}
+
+/** The files of `all` that are not among `some` of them. */
+function findOthers<File extends FolderFile>(all: readonly File[], some: readonly File[]): readonly File[] {
+  if (some.length === all.length) return []
+  const known = new Set(some)
+  return all.filter((file) => !known.has(file))
 }
 
 function chooseFormat<File extends FolderFile>(
@@ -132,11 +156,13 @@ function chooseFormat<File extends FolderFile>(
 
 const sizeOf = (files: readonly FolderFile[]) => files.reduce((sum, { size }) => sum + size, 0)
 
-function refuseOthers(files: readonly FolderFile[], folder: string): void {
+function refuseOthers(all: readonly FolderFile[], marked: readonly FolderFile[], folder: string): void {
+  const files = marked.filter(({ path }) => ANY_OTHER_KIND.test(path))
+  if (files.length === 0) return
   for (const [pattern, name, hint] of OTHER_KINDS) {
     if (
       !isMost(
-        files,
+        all,
         files.filter(({ path }) => pattern.test(path)),
       )
     )

@@ -13,7 +13,7 @@ const SEED = Number(process.env.DSC_TEST_SEED ?? 19)
 /** Number of damaged files of each kind. */
 const ROUNDS = Number(process.env.DSC_TEST_ROUNDS ?? 150)
 /** How long a decoder may run on a crafted page before it is given up by name, in ms. */
-const PATIENCE_MS = 1000
+const PATIENCE_MS = 5000
 /** Maximum length of the fixtures' page headers, in bytes. */
 const HEADER_BYTES = 40
 /** Maximum memory of this process: headers promise up to 2 GiB for pages of some bytes. */

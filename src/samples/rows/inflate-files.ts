@@ -15,28 +15,24 @@ import { dirname, join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import * as zlib from 'node:zlib'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { claimFolder } from '../../platform/claim-file.js'
 import { makeFolder } from '../../platform/shared-folder.js'
 import { type BytePath, fromText, toBytes, toText } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
 import { randomSuffix } from './rows-paths.js'
+import type { UnpackRequest } from './unpack-rows.js'
 
 /** Files to inflate, and where. */
-interface InflateRequest {
-  /** Folder of the files, absolute. */
-  readonly root: BytePath
+interface InflateRequest
+  extends Pick<UnpackRequest, 'root' | 'folder' | 'makeRoom' | 'settle' | 'onProgress'> {
   /** Files that are not compressed are linked. */
   readonly files: readonly ListedFile[]
   /** Paths of side files, which are linked if they exist. */
   readonly beside: readonly BytePath[]
   /** Size of a file once inflated, in bytes; undefined if unknown. */
   readonly sizeOf: (file: ListedFile) => number | undefined
-  /** Folder for the files, made if missing. */
-  readonly folder: string
-  readonly makeRoom: (bytes: number) => Promise<void>
-  readonly settle: () => Promise<void>
-  readonly onProgress?: ((filesDone: number, filesTotal: number) => void) | undefined
 }
 
 const AT_ONCE = 4
@@ -68,11 +64,8 @@ export async function inflateFiles(request: InflateRequest): Promise<readonly Li
   if (!isDone()) {
     makeFolder(folder)
     const claim = await claimFolder(folder, { isDone, onWait: () => request.onProgress?.(0, files.length) })
-    try {
-      if (claim) await inflateMissing(request)
-    } finally {
-      claim?.release()
-    }
+    using _ = atEndNow(() => claim?.release())
+    if (claim) await inflateMissing(request)
   }
   return files.map((file) => findFinished(request, file) ?? failChanged(file))
 }

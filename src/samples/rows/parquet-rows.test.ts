@@ -74,10 +74,7 @@ test('only chosen columns are read, in their order', async () => {
 
 test('bytes that are no row are refused by name', () => {
   for (const bytes of [[], [0x05], [0x81], [0x81, 0xa1], [0x91, 0x01], [0xc1], [0x80, 0x80], [0x81, 0xc0]])
-    assert.throws(
-      () => readRow(Uint8Array.from(bytes)),
-      (error) => isDscError(error, 'FEED_PROTOCOL'),
-    )
+    assert.throws(() => readRow(Uint8Array.from(bytes)), { code: 'FEED_PROTOCOL' })
 })
 
 for (const { days, text } of [

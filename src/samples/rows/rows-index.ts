@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
+import { unlessCode } from '../../failure/unless-code.js'
 
 /** Identifies the Parquet file of a rows file; if it differs, the rows are made again. */
 export interface RowsOrigin {
@@ -42,7 +43,7 @@ export function readRowsIndex(
   paths: { readonly rows: string | Buffer | undefined; readonly index: string | Buffer },
   origin: RowsOrigin,
 ): RowsIndex | undefined {
-  const bytes = readIfThere(paths.index)
+  const bytes = unlessCode(['ENOENT'], () => readFileSync(paths.index))
   if (!bytes || bytes.length < HEADER_BYTES + CHECKSUM_BYTES) return undefined
   const end = bytes.length - CHECKSUM_BYTES
   if (bytes.toString('latin1', 0, 8) !== MAGIC || bytes.readUInt32LE(end) !== crc32(bytes.subarray(0, end)))
@@ -55,15 +56,6 @@ export function readRowsIndex(
   const column = (at: number) => new Uint32Array(bytes.buffer.slice(at, at + 4 * count!))
   const first = bytes.byteOffset + HEADER_BYTES
   return { lengths: column(first), crcs: column(first + 4 * count!), rowsBytes: rowsBytes! }
-}
-
-function readIfThere(path: string | Buffer): Buffer | undefined {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }
 
 function bytesOf(column: Uint32Array): Uint8Array {

@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { atEndNow } from '../../failure/closers.js'
 import { type FromJobThread, serveJobs } from '../../platform/job-threads.js'
 import { MessagePackWriter } from './message-pack.js'
 import { packGroup } from './pack-group.js'
@@ -39,13 +40,10 @@ async function run(job: RowsJob): Promise<RowsResult> {
   if (job.kind === 'group') return { kind: 'group', bytes: await readGroup(job) }
   if (job.kind === 'unpack') return { kind: 'unpack', bytes: await unpackFile(job, tellColumn) }
   const file = await ParquetFile.open({ ...job, path: Buffer.from(job.path) })
-  try {
-    const unpackedBytes = file.groups.reduce((sum, group) => sum + group.unpackedBytes, 0)
-    const groupRows = file.groups.map(({ rowCount }) => rowCount)
-    return { kind: 'inspect', rowCount: file.rowCount, groupRows, unpackedBytes }
-  } finally {
-    file.close()
-  }
+  using _ = atEndNow(() => file.close())
+  const unpackedBytes = file.groups.reduce((sum, group) => sum + group.unpackedBytes, 0)
+  const groupRows = file.groups.map(({ rowCount }) => rowCount)
+  return { kind: 'inspect', rowCount: file.rowCount, groupRows, unpackedBytes }
 }
 
 /** Tells the other side which column the job continues with. */

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { atEndNow } from '../../failure/closers.js'
 import { makeFolder } from '../../platform/shared-folder.js'
 import { MessagePackWriter } from './message-pack.js'
 import { packGroup } from './pack-group.js'
@@ -88,9 +89,6 @@ async function writeRows(
 /** Writes the names in a folder to the disk. */
 function syncFolder(folder: Buffer): void {
   const descriptor = openSync(folder, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
+  using _ = atEndNow(() => closeSync(descriptor))
+  fsyncSync(descriptor)
 }

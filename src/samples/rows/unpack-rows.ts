@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { claimFolder } from '../../platform/claim-file.js'
 import { makeFolder } from '../../platform/shared-folder.js'
@@ -43,11 +44,8 @@ export async function unpackRows(request: UnpackRequest): Promise<readonly RowsI
     onWait: () => request.onProgress?.(0, request.files.length),
   })
   if (claim) {
-    try {
-      await unpackMissing(request)
-    } finally {
-      claim.release()
-    }
+    using _ = atEndNow(() => claim.release())
+    await unpackMissing(request)
   }
   return findIndexes(request).map((index, file) => {
     if (index) return index

@@ -5,13 +5,11 @@ export function describeFileError(error: unknown, what: string): unknown {
   const code = (error as NodeJS.ErrnoException).code
   if (code === 'ENOENT' || code === 'ENOTDIR')
     return new SourceFailure('SOURCE_NOT_FOUND', `${what}: no such directory or file`, {
-      isTransient: false,
       cause: error,
       hint: 'check the path; is the file system mounted on this node?',
     })
   if (code === 'EACCES' || code === 'EPERM')
     return new SourceFailure('SOURCE_DENIED', `${what}: no permission to read`, {
-      isTransient: false,
       cause: error,
       hint: 'check the permissions of the directory for the user that runs dsc',
     })

@@ -25,26 +25,19 @@ export class FileFetcher implements Fetcher {
 
   async fetch(request: FetchRequest): Promise<void> {
     const what = `file://${join(this.#directory, request.key)}`
-    const file = await openInside(this.#directory, request.key, what)
-    try {
-      requireUnchanged(request, await file.stat(), what)
-      request.onFacts?.(NO_FACTS)
-      await readRange(file, request, what)
-      requireUnchanged(request, await file.stat(), what)
-    } finally {
-      await file.close()
-    }
+    await using file = await openInside(this.#directory, request.key, what)
+    requireUnchanged(request, await file.stat(), what)
+    request.onFacts?.(NO_FACTS)
+    await readRange(file, request, what)
+    requireUnchanged(request, await file.stat(), what)
   }
 
   /** Refuses a file that was written since it was listed: a killed run may have read it while that happened. */
   async inspect(request: InspectRequest): Promise<ObjectFacts> {
     const what = `file://${join(this.#directory, request.key)}`
-    const file = await openInside(this.#directory, request.key, what)
-    try {
-      requireUnchanged(request, await file.stat(), what)
-    } finally {
-      await file.close()
-    }
+    await using file = await openInside(this.#directory, request.key, what)
+    requireUnchanged(request, await file.stat(), what)
+
     return NO_FACTS
   }
 
@@ -65,7 +58,6 @@ async function openInside(directory: string, key: string, what: string): Promise
     const target = await realpath(join(root, key))
     if (!target.startsWith(`${root}/`))
       throw new SourceFailure('SOURCE_CHANGED', `${what}: expected a file inside ${root}, found ${target}`, {
-        isTransient: false,
         hint: 'a symlink leads out of the source since it was listed: dsc prepare <dataset> --refresh',
       })
     return await open(target, constants.O_RDONLY | constants.O_NOFOLLOW)
@@ -88,9 +80,7 @@ async function readRange(file: FileHandle, request: FetchRequest, what: string):
       throw new SourceFailure(
         'SOURCE_TRUNCATED',
         `${what}: expected ${request.length} bytes, found ${done}`,
-        {
-          isTransient: true,
-        },
+        { isTransient: true },
       )
     const pauseMs = request.sink(buffer.subarray(0, bytesRead))
     if (pauseMs > 0) await sleep(pauseMs)
@@ -109,6 +99,6 @@ function requireUnchanged(
     stats.size === request.sizeBytes
       ? `${what}: the file was written since it was listed, last at ${new Date(stats.mtimeMs).toISOString()}`
       : `${what}: the file changed since it was listed (expected ${request.sizeBytes} bytes, found ${stats.size})`,
-    { isTransient: false, hint: 'dsc prepare <dataset> --refresh' },
+    { hint: 'dsc prepare <dataset> --refresh' },
   )
 }

@@ -38,34 +38,29 @@ function interpret(
   word: string,
   { page, told }: { readonly page: string; readonly told: string },
 ): Refusal {
-  const isFinal = { isTransient: false }
   if (word === 'GatedRepo')
     return {
       code: 'SOURCE_DENIED',
       sentence: 'the repository is gated',
       hint: `accept its terms at ${page}, then set HF_TOKEN to your token`,
-      ...isFinal,
     }
   if (word === 'RevisionNotFound')
     return {
       code: 'SOURCE_NOT_FOUND',
       sentence: 'the repository has no such revision',
       hint: `see its branches and tags at ${page}`,
-      ...isFinal,
     }
   if (word === 'EntryNotFound')
     return {
       code: 'SOURCE_NOT_FOUND',
       sentence: 'the repository has no such file or folder at that revision',
       hint: `see its files at ${page}`,
-      ...isFinal,
     }
   if (status === 401 && word === '' && /invalid.*(credential|token|password)/i.test(told))
     return {
       code: 'SOURCE_DENIED',
       sentence: 'the token is not accepted',
       hint: 'hf auth login anew, or unset HF_TOKEN: what is public needs none, but no wrong one either',
-      ...isFinal,
     }
   // The hub hides repositories the caller may not see: without a token it answers 401 for names that do not exist.
   if (word === 'RepoNotFound' || status === 401 || (status === 404 && word === ''))
@@ -73,7 +68,6 @@ function interpret(
       code: status === 401 && word !== 'RepoNotFound' ? 'SOURCE_DENIED' : 'SOURCE_NOT_FOUND',
       sentence: 'repository not found, or your token cannot read it',
       hint: 'check its name (a dataset is hf://datasets/org/name), and set HF_TOKEN if it is private',
-      ...isFinal,
     }
   return interpretStatus(status)
 }
@@ -92,14 +86,12 @@ function interpretStatus(status: number): Refusal {
       code: 'SOURCE_DENIED',
       sentence: 'access denied',
       hint: 'check that the token (HF_TOKEN) may read this repository',
-      isTransient: false,
     }
   if (status === 416)
     return {
       code: 'SOURCE_CHANGED',
       sentence: 'the file is shorter than it was listed',
       hint: 'dsc prepare <dataset> --refresh',
-      isTransient: false,
     }
   return interpretOther(status, {
     server: 'the hub',

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
 import { type HubServer, startHubServer } from '../../testing/hub-server.js'
+import { listAll, readObject } from '../../testing/read-source.js'
 import { testSourceContract } from '../source.contract.js'
 import type { ListedObject, Source } from '../source.js'
 import { openHubSource } from './hub-source.js'
@@ -78,7 +79,7 @@ describe('a hub', () => {
         }
         return false
       }
-      const objects = await list(open(hub, 'hf://org/mirrored')).finally(() => {
+      const objects = await listAll(open(hub, 'hf://org/mirrored')).finally(() => {
         hub.onRequest = undefined
       })
       assert.equal(objects.length, 120)
@@ -98,11 +99,11 @@ describe('a hub', () => {
         }
         return false
       }
-      const listing = list(open(hub, 'hf://org/cut')).finally(() => {
+      const listing = listAll(open(hub, 'hf://org/cut')).finally(() => {
         hub.onRequest = undefined
       })
       const code = link === undefined ? 'SOURCE_TRUNCATED' : 'SOURCE_UNREACHABLE'
-      await assert.rejects(listing, (error) => isDscError(error, code))
+      await assert.rejects(listing, { code })
     })
 
   test('asks for each folder where the server lists one at a time', async () => {
@@ -112,7 +113,7 @@ describe('a hub', () => {
       request.url = request.url!.replace('recursive=true', 'recursive=false')
       return false
     }
-    const objects = await list(open(hub, 'hf://org/flat')).finally(() => {
+    const objects = await listAll(open(hub, 'hf://org/flat')).finally(() => {
       hub.onRequest = undefined
     })
     assert.deepEqual(objects.map(({ key }) => key).sort(), Object.keys(files).sort())
@@ -126,10 +127,10 @@ describe('a hub', () => {
       response.end(JSON.stringify(isRoot ? [{ type: 'directory', path: 'b', oid: '0', size: 0 }] : []))
       return true
     }
-    const listing = list(open(hub, 'hf://org/empty')).finally(() => {
+    const listing = listAll(open(hub, 'hf://org/empty')).finally(() => {
       hub.onRequest = undefined
     })
-    await assert.rejects(listing, (error) => isDscError(error, 'SOURCE_TRUNCATED'))
+    await assert.rejects(listing, { code: 'SOURCE_TRUNCATED' })
   })
 
   test('reads a revision by branch, tag with a slash, commit and pull request', async () => {
@@ -148,7 +149,7 @@ describe('a hub', () => {
   test('never shows its token to where large files are, and asks again for a signed URL that ran out', async () => {
     hub.commit('models/org/large', { 'w.bin': 'x'.repeat(1000) })
     const source = open(hub, 'hf://org/large')
-    const [object] = await list(source)
+    const [object] = await listAll(source)
     const fetcher = await source.openFetcher({ connections: 1 })
     const read = async (offset: number) => {
       let text = ''
@@ -227,7 +228,7 @@ describe('a hub', () => {
       response.end()
       return true
     }
-    assert.equal((await list(open(hub, 'hf://org/busy'))).length, 1)
+    assert.equal((await listAll(open(hub, 'hf://org/busy'))).length, 1)
     hub.onRequest = undefined
     assert.ok(askedAt[1]! - askedAt[0]! >= 1000)
   })
@@ -240,7 +241,7 @@ describe('a hub', () => {
     test(`one file is a source, or the folder of a file of its name: ${source}`, async () => {
       const bodies = { 'w.safetensors': 'weights', 'sub/same': 'below', 'same/same': 'inside' }
       hub.commit('models/org/files', { ...bodies, ...manyFiles(120) })
-      const found = await list(open(hub, source))
+      const found = await listAll(open(hub, source))
       assert.deepEqual(
         found.map((object) => object.key),
         [key],
@@ -262,7 +263,7 @@ describe('a hub', () => {
       include: [],
       exclude: [],
     })
-    await assert.rejects(list(anonymous), (error) => isDscError(error, 'SOURCE_NOT_FOUND'))
+    await assert.rejects(listAll(anonymous), { code: 'SOURCE_NOT_FOUND' })
   })
 })
 
@@ -274,26 +275,8 @@ function open(hub: HubServer, source: string): Source {
   return openHubSource({ name: 'a', source, endpoint: hub.endpoint, include: [], exclude: [] })
 }
 
-async function list(source: Source): Promise<readonly ListedObject[]> {
-  const objects: ListedObject[] = []
-  for await (const page of source.list({})) objects.push(...page)
-  return objects
-}
-
 async function readAll(source: Source): Promise<string> {
-  const fetcher = await source.openFetcher({ connections: 2 })
   let text = ''
-  for (const object of await list(source))
-    await fetcher.fetch({
-      ...object,
-      offset: 0,
-      length: object.sizeBytes,
-      stallTimeoutMs: 5000,
-      sink: (chunk) => {
-        text += Buffer.from(chunk).toString()
-        return 0
-      },
-    })
-  await fetcher.close()
+  for (const object of await listAll(source)) text += await readObject(source, object)
   return text
 }

@@ -1,3 +1,4 @@
+import { atEndNow } from '../../failure/closers.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatSourceUrl, parseSourceUrl } from '../../model/source-url.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
@@ -31,11 +32,8 @@ export function openHubSource(dataset: Dataset, own?: OwnHubAccess): Source {
     async *list(options) {
       const { ca } = await locate()
       const client = new WebClient({ connections: LISTING_CONNECTIONS, ca, authorize, home: endpoint })
-      try {
-        yield* listRepository(client, { endpoint, url, what }, options)
-      } finally {
-        client.close()
-      }
+      using _ = atEndNow(() => client.close())
+      yield* listRepository(client, { endpoint, url, what }, options)
     },
     openFetcher: async ({ connections }) => createHubFetcher(await locate(), authorize, connections),
     describeAccess: async () => ({ scheme: 'hf', location: await locate(), answer: getToken }),

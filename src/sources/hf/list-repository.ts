@@ -182,7 +182,6 @@ function readJson(body: Buffer, what: string): unknown {
 
 function notAHub(what: string, problem: string): SourceFailure {
   return new SourceFailure('SOURCE_UNREACHABLE', `${what}: the server is no hub: ${problem}`, {
-    isTransient: false,
     hint: 'check `endpoint:` of the dataset (or HF_ENDPOINT)',
   })
 }
@@ -196,7 +195,6 @@ function incomplete(what: string, problem: string): SourceFailure {
     'SOURCE_TRUNCATED',
     `${what}: the hub’s listing is not whole: it lists ${problem}`,
     {
-      isTransient: false,
       hint: 'a mirror or proxy cuts what the hub answers: check `endpoint:` of the dataset (or HF_ENDPOINT)',
     },
   )

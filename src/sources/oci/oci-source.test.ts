@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { needs } from '../../testing/needs.js'
 import { type Layer, type OciRegistry, REGISTRY_USER, startOciRegistry } from '../../testing/oci-registry.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
@@ -103,9 +103,7 @@ for (const { what, layers, code } of [
   test(`${what} is no source`, { skip }, async (context) => {
     const registry = await startOciRegistry(context)
     await registry.push('org/model', 'v1', layers)
-    await assert.rejects(list(open(`oci://${registry.host}/org/model:v1`)), (error) =>
-      isDscError(error, code),
-    )
+    await assert.rejects(list(open(`oci://${registry.host}/org/model:v1`)), { code })
   })
 
 test('an index leads to its only manifest, and a digest pins', { skip }, async (context) => {
@@ -122,7 +120,7 @@ test('an index leads to its only manifest, and a digest pins', { skip }, async (
     keys(':both'),
     (error) => isDscError(error, 'USAGE') && error.message.includes(one.digest),
   )
-  await assert.rejects(keys(':none'), (error) => isDscError(error, 'SOURCE_NOT_FOUND'))
+  await assert.rejects(keys(':none'), { code: 'SOURCE_NOT_FOUND' })
 })
 
 test('a private registry is asked with the credentials of docker', { skip }, async (context) => {
@@ -132,9 +130,9 @@ test('a private registry is asked with the credentials of docker', { skip }, asy
   await logIn(context, registry, REGISTRY_USER)
   const [object] = await list(open(source))
   assert.equal(await read(open(source), object!), '1')
-  await assert.rejects(list(open(source, true)), (error) => isDscError(error, 'SOURCE_DENIED'))
+  await assert.rejects(list(open(source, true)), { code: 'SOURCE_DENIED' })
   await logIn(context, registry, 'ada:wrong')
-  await assert.rejects(list(open(source)), (error) => isDscError(error, 'SOURCE_DENIED'))
+  await assert.rejects(list(open(source)), { code: 'SOURCE_DENIED' })
 })
 
 async function logIn(context: TestContext, { host }: Pick<OciRegistry, 'host'>, user: string): Promise<void> {
@@ -215,10 +213,6 @@ async function startTokenRegistry(context: TestContext, options: TokenRegistryOp
       response.end(url.includes('/blobs/') ? 'bytes' : JSON.stringify({ layers: [layer] }))
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  context.after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  const port = await listenLocally(server, context)
+  return { host: `127.0.0.1:${port}`, asked }
 }

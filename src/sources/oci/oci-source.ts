@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { isLocalHost } from '../../http/local-address.js'
 import type { Dataset } from '../../model/dataset.js'
@@ -11,7 +12,7 @@ import { WebFetcher } from '../web-fetcher.js'
 import { readManifest } from './read-manifest.js'
 import { findRegistryCredentials } from './registry-credentials.js'
 import { speakRegistry } from './registry-failure.js'
-import { type Permit, RegistryTokens } from './registry-token.js'
+import { type OciLocation, type Permit, RegistryTokens } from './registry-token.js'
 
 const ACCEPT = [
   'application/vnd.oci.image.manifest.v1+json',
@@ -25,14 +26,6 @@ const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 const MAX_DEPTH = 3
 /** How long a thread uses the headers that the main thread gave it, in ms: less than any token lives. */
 const THREAD_PERMIT_MS = 10_000
-
-/** Where a repository's blobs are. Plain data, so that it can be passed to a worker. */
-interface OciLocation {
-  readonly url: OciUrl
-  /** `https://host`, without a trailing slash. */
-  readonly base: string
-  readonly ca: string | undefined
-}
 
 /** Opens the files of an artifact in an OCI registry; its digests prove every byte. */
 export function openOciSource(dataset: Dataset): Source {
@@ -58,11 +51,8 @@ export function openOciSource(dataset: Dataset): Source {
       const { ca } = await locate()
       const accepting = async () => ({ ...(await authorize()), accept: ACCEPT })
       const client = new WebClient({ connections: 1, ca, authorize: accepting, home: base })
-      try {
-        yield await listLayers(client, { url, base, what }, options)
-      } finally {
-        client.close()
-      }
+      using _ = atEndNow(() => client.close())
+      yield await listLayers(client, { url, base, what }, options)
     },
     openFetcher: async ({ connections }) => createOciFetcher(await locate(), authorize, connections),
     describeAccess: async () => ({ scheme: 'oci', location: await locate(), answer: authorize }),
@@ -116,9 +106,7 @@ async function listLayers(
       throw new DscError(
         'SOURCE_UNREACHABLE',
         `${what}: expected the manifest ${reference}, found ${digest}`,
-        {
-          hint: 'the registry, or something on the way to it, changed the manifest',
-        },
+        { hint: 'the registry, or something on the way to it, changed the manifest' },
       )
     const content = readManifest(body.toString('utf8'), { what, onLeftOut: options.onLeftOut })
     if ('objects' in content) return content.objects

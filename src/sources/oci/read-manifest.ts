@@ -54,9 +54,7 @@ export function readManifest(
     throw new DscError(
       'SOURCE_UNREACHABLE',
       `${what}: expected an OCI manifest with layers, found ${raw.slice(0, 80)}`,
-      {
-        hint: 'check that the URL names a registry, not a web page',
-      },
+      { hint: 'check that the URL names a registry, not a web page' },
     )
   const modifiedAtMs = Date.parse(annotations?.['org.opencontainers.image.created'] ?? '') || 0
   const objects = new Map<string, ListedObject>()
@@ -90,9 +88,7 @@ function nameLayer({ annotations, mediaType }: Descriptor, what: string): string
     throw new DscError(
       'KEY_UNSAFE',
       `${what}: a layer packs the folder ${JSON.stringify(name)}, which names no file`,
-      {
-        hint: `oras pull -o model ${what.replace(/^oci:\/\//, '')}, then dsc prepare ./model`,
-      },
+      { hint: `oras pull -o model ${what.replace(/^oci:\/\//, '')}, then dsc prepare ./model` },
     )
   const isFolder = mediaType === FOLDER && !/\.(?:tgz|gz)$/i.test(name)
   const [, ending] = /^application\/vnd\.(?:cncf|cnai)\.model\..*\.(tar(?:\+\w+)?)$/.exec(mediaType) ?? []
@@ -109,9 +105,7 @@ function toObject(
     throw new DscError(
       'SOURCE_UNREACHABLE',
       `${what}: ${mediaType} ${key}: expected a sha256 digest, found ${digest}`,
-      {
-        hint: 'push the files again with sha256 digests, which every registry must know',
-      },
+      { hint: 'push the files again with sha256 digests, which every registry must know' },
     )
   const checksum = { algorithm: 'sha256', value: Buffer.from(hex, 'hex').toString('base64') } as const
   return { key, sizeBytes: size, etag: hex, versionId: digest, checksum, modifiedAtMs }
@@ -128,8 +122,6 @@ function chooseManifest(manifests: readonly Descriptor[], what: string): string 
   throw new DscError(
     'USAGE',
     `${what} is an index of ${contents.length} manifests: ${found.slice(0, 8).join(', ')}`,
-    {
-      hint: 'name the one you want: oci://registry/name@sha256:…',
-    },
+    { hint: 'name the one you want: oci://registry/name@sha256:…' },
   )
 }

@@ -14,14 +14,11 @@ function describeAnswer(answer: RefusedAnswer, registry: string): SourceFailure 
   const told = { what, answered, retryAfterMs: undefined }
   if (status === 401 || status === 403) {
     const hint = `docker login ${registry} (or podman, oras login) with an account that may pull it, and check the name: many registries deny access to what does not exist`
-    return failAs({ code: 'SOURCE_DENIED', sentence: 'access denied', hint, isTransient: false }, told)
+    return failAs({ code: 'SOURCE_DENIED', sentence: 'access denied', hint }, told)
   }
   if (status === 404) {
     const hint = 'check the name and the tag, as in oci://ghcr.io/org/model:tag'
-    return failAs(
-      { code: 'SOURCE_NOT_FOUND', sentence: 'not in the registry', hint, isTransient: false },
-      told,
-    )
+    return failAs({ code: 'SOURCE_NOT_FOUND', sentence: 'not in the registry', hint }, told)
   }
   return WEB_DIALECT.describeAnswer(answer)
 }

@@ -20,11 +20,15 @@ export interface Permit {
   readonly renewAtMs: number
 }
 
-interface RegistryAccess {
+/** Where a repository's blobs are. Plain data, so that it can be passed to a worker. */
+export interface OciLocation {
   readonly url: OciUrl
   /** `https://host`, without a trailing slash. */
   readonly base: string
   readonly ca: string | undefined
+}
+
+interface RegistryAccess extends OciLocation {
   readonly findCredentials: () => Promise<RegistryCredentials | undefined>
 }
 
@@ -156,7 +160,6 @@ function readParameters(challenge: string): Readonly<Record<string, string | und
 
 function unusable(url: OciUrl, problem: string): SourceFailure {
   return new SourceFailure('SOURCE_UNREACHABLE', `oci://${url.registry}: ${problem}`, {
-    isTransient: false,
     hint: 'check the registry’s configuration of tokens',
   })
 }

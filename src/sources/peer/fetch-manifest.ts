@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { askOnce } from '../../http/ask-once.js'
-import { digestVersion } from '../../manifest/digest-version.js'
+import { askAgentOnce } from '../../http/ask-agent-once.js'
 import { Manifest } from '../../manifest/manifest.js'
-import { manifestPath } from '../../manifest/manifest-file.js'
+import { manifestPath } from '../../manifest/manifest-path.js'
+import { formatManifestLine } from '../../model/manifest.js'
 import { HeldFolder } from '../../platform/held-folder.js'
 import { formatManifestUrl } from '../peer-wire.js'
 import type { ListedObject } from '../source.js'
@@ -33,14 +33,10 @@ export async function* listPeerManifest(options: {
   const folder = scratch.makeFolder(name)
   try {
     await download(options, manifestPath(folder.path))
-    const manifest = Manifest.openPublished(folder.path)
-    try {
-      if (options.version !== null) requireVersion(manifest, options.version)
-      yield* manifest.pages('all', PAGE_OBJECTS)
-      yield [...manifest.markers.from('')]
-    } finally {
-      manifest.close()
-    }
+    using manifest = Manifest.openPublished(folder.path)
+    if (options.version !== null) requireVersion(manifest, options.version)
+    yield* manifest.pages('all', PAGE_OBJECTS)
+    yield [...manifest.markers.from('')]
   } finally {
     folder.close()
     await scratch.remove(name)
@@ -49,7 +45,7 @@ export async function* listPeerManifest(options: {
 }
 
 async function download(options: Parameters<typeof listPeerManifest>[0], path: string): Promise<void> {
-  const answer = await askOnce(`${options.url}${formatManifestUrl(options.copyId)}`, {
+  const answer = await askAgentOnce(`${options.url}${formatManifestUrl(options.copyId)}`, {
     ...options.access,
     connectTimeoutMs: 3000,
     silenceMs: STALL_TIMEOUT_MS,
@@ -69,4 +65,11 @@ function requireVersion(manifest: Manifest, version: string): void {
   const found = digestVersion(manifest)
   if (found !== version)
     throw new Error(`lists version ${found.slice(0, 8)} instead of ${version.slice(0, 8)}`)
+}
+
+/** The version that a manifest's objects make. */
+function digestVersion(manifest: Manifest): string {
+  const digest = createHash('sha256')
+  for (const entry of manifest.entriesByKey()) digest.update(formatManifestLine(entry))
+  return digest.digest('hex')
 }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { HttpPool } from '../../http/http-pool.js'
 import { algorithmOf } from '../../proof/digest.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { formatGatheredHead, parseObjectsQuery } from '../gathered-wire.js'
 import { NODE_HEADER, URGENCY_HEADER } from '../peer-wire.js'
 import type { Fetcher, FetchRequest } from '../source.js'
@@ -48,13 +47,9 @@ async function startGiver(
       asked.alone.push(key)
       response.writeHead(206, { 'x-dsc-digest': DIGEST }).end(bytesOf(key))
     }
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  const port = await listenLocally(server, t)
+  return { url: `http://127.0.0.1:${port}`, asked }
 }
 
 /** Fetches all keys in one turn from the giver, and from a store where the giver fails. */

@@ -21,13 +21,13 @@ export interface ObjectQuestion {
   readonly path: string
   readonly offset: number
   readonly length: number
-  /** The whole object, if it may be requested together with others; undefined: it goes alone. */
+  /** The whole object, if it is small and may be requested together with others; undefined: it goes alone. */
   readonly gathered?: WireObject | undefined
   /**
    * How urgently a staging node, which holds the request, should fetch the bytes; undefined: the node does not hold it.
    */
   readonly held: Urgency | undefined
-  /** Whether a busy node may refuse, when the request is not held. */
+  /** Whether a busy node may refuse, when the request is not held: another node is waited for. */
   readonly isSpared?: boolean | undefined
   readonly onFacts: (facts: ObjectFacts) => void
   /**

@@ -1,5 +1,6 @@
 import type { Headers } from '../../http/answer-listener.js'
 import { HttpPool } from '../../http/http-pool.js'
+import { checkAgentIdentity, findPlainness } from '../../platform/agent-certificate.js'
 import {
   DIGEST_HEADER,
   FACTS_HEADER,
@@ -42,19 +43,27 @@ export interface PeerConnection {
 
 /** Opens up to `connections` connections to the agent at `url`. */
 export function openPeerConnection(url: string, access: PeerAccess, connections: number): PeerConnection {
-  const pool = new HttpPool(url, { connections, ca: access.ca, connectTimeoutMs: CONNECT_TIMEOUT_MS })
+  const pool = new HttpPool(url, {
+    connections,
+    ca: access.ca,
+    checkServerIdentity: checkAgentIdentity,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+  })
   const own: Record<string, string> = {
     host: new URL(url).host,
     ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
   }
   const askAlone = (question: ObjectQuestion) => ask(pool, own, question)
   const gathered = new GatheredQuestions({ pool, headers: own, stallTimeoutMs: SILENCE_MS, askAlone })
+  const plainness = findPlainness(url, access.ca)
   return {
     async get(question) {
       if (question.signal?.aborted) return { outcome: 'failed', problem: 'stopped' }
+      if (plainness !== undefined) return { outcome: 'failed', problem: plainness }
       return question.gathered ? gathered.ask(question, question.gathered) : askAlone(question)
     },
     hurry({ path, offset, length }) {
+      if (plainness !== undefined) return
       const headers = {
         ...own,
         [NO_WAIT_HEADER]: '1',

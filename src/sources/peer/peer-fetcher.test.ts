@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { Urgency } from '../../model/urgency.js'
+import { listenLocally } from '../../testing/listen-locally.js'
 import { NO_WAIT_HEADER, NODE_HEADER, URGENCY_HEADER } from '../peer-wire.js'
 import type { Fetcher } from '../source.js'
 import { PeerFetcher } from './peer-fetcher.js'
@@ -25,10 +24,9 @@ function askedOf(key: string, isWanted = false): readonly string[] {
 }
 
 async function serve(t: TestContext, answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = createServer(answer)
+  const port = await listenLocally(server, t)
+  return `http://127.0.0.1:${port}`
 }
 
 /** Opens this node's fetcher; the first node it asks for `KEY` is at the URL `giver`, all others at `other`. */
@@ -105,7 +103,7 @@ async function countQuestions(
   const fetcher = openFetcher(t, { giver, other, isWanted: urgency === 'wanted', nowMs: () => nowMs })
   const part = { offset: 0, length: 1 }
   const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null }
-  await fetcher.fetch({ ...object, ...part, urgency, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
+  await fetcher.fetch({ ...object, ...part, urgency, stallTimeoutMs: 9000, sink: () => 0, signal: t.signal })
   return { questions, mayRefuse }
 }
 
@@ -163,7 +161,7 @@ test('a part that becomes wanted between two questions is asked for as such by t
   await fetcher.fetch({
     ...object,
     urgency: 'ordered',
-    stallTimeoutMs: 1000,
+    stallTimeoutMs: 9000,
     sink: () => 0,
     signal: t.signal,
   })
@@ -187,7 +185,7 @@ for (const { heldMs, isHeldAgain } of [
     )
     const fetcher = openFetcher(t, { giver, other, isWanted: true, nowMs: () => nowMs })
     const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null, length: 1 }
-    const rest = { urgency: 'wanted', stallTimeoutMs: 1000, sink: () => 0, signal: t.signal } as const
+    const rest = { urgency: 'wanted', stallTimeoutMs: 9000, sink: () => 0, signal: t.signal } as const
     for (const offset of [0, 1]) await fetcher.fetch({ ...object, offset, ...rest })
     assert.deepEqual(isHeld, [true, isHeldAgain])
   })
@@ -227,7 +225,7 @@ for (const { nodes, failing, least, most, isFromStore } of [
       openOrigin: () => Promise.resolve(origin),
     })
     const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null, offset: 0, length: 1 }
-    await fetcher.fetch({ ...object, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
+    await fetcher.fetch({ ...object, stallTimeoutMs: 9000, sink: () => 0, signal: t.signal })
     assert.equal(new Set(asked).size, asked.length, 'nobody twice')
     assert.ok(asked.length >= least && asked.length <= most, `${asked.length} were asked`)
     assert.equal(isAtStore, isFromStore)

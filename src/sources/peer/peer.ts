@@ -1,36 +1,20 @@
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
-import type { Urgency } from '../../model/urgency.js'
-import type { ObjectFacts } from '../../proof/object-facts.js'
-import type { WireObject } from '../peer-wire.js'
 import type { GivenDigest } from '../source.js'
-import type { PeerAnswer } from './peer-answer.js'
+import type { ObjectQuestion, PeerAnswer } from './peer-answer.js'
 import type { PeerConnection } from './peer-connection.js'
 
 /**
  * A part of an object. `range` is the rest still missing: it shrinks as bytes arrive, and the next peer resumes there.
  */
-export interface PeerRequest {
-  readonly path: string
-  /** The object, if it is small and not waited for: it may be requested together with others. Absent: alone. */
-  readonly gathered?: WireObject | undefined
+export interface PeerRequest extends Omit<ObjectQuestion, 'offset' | 'length' | 'onDigest'> {
   readonly part: { readonly offset: number; readonly length: number }
   readonly range: { offset: number; length: number }
-  readonly onFacts: (facts: ObjectFacts) => void
   /** Called with the digest of the whole range, as first requested. */
   readonly onDigest: (given: GivenDigest) => void
   /** Whether a peer without a digest is of no use. */
   readonly needsDigest?: boolean | undefined
-  readonly sink: (chunk: Uint8Array) => number
-  readonly signal: AbortSignal | undefined
-  /** Whether the node is staging and worth waiting for, until it has the part or stops staging. */
+  /** Whether the node is staging and worth waiting for, until it has the part or stops staging; only then `held`. */
   readonly isWaitedFor: boolean
-  /**
-   * How urgently the node should get the part; it holds the request until then. Undefined: it does not hold it. Only
-   * for a node that is waited for.
-   */
-  readonly held: Urgency | undefined
-  /** Whether another node is waited for, so that this one may refuse while it is busy sending. */
-  readonly isSpared?: boolean
   /** Whether the node is still staging, as far as is known. Called only for a node that is waited for. */
   readonly isStaging: () => boolean
   /** When this part was first requested, in ms. */
@@ -141,17 +125,12 @@ export class Peer {
   }
 
   #get(request: PeerRequest): Promise<PeerAnswer> {
-    const { path, gathered, part, range, onFacts, onDigest, needsDigest, sink, signal, held } = request
+    const { gathered, part, range, onDigest, needsDigest, sink, held } = request
     const isWhole = range.length === gathered?.sizeBytes
     return this.#connection.get({
-      path,
+      ...request,
+      ...range,
       gathered: isWhole && held === undefined ? gathered : undefined,
-      offset: range.offset,
-      length: range.length,
-      held,
-      isSpared: request.isSpared,
-      onFacts,
-      signal,
       onDigest: (found) => {
         if (found?.offset === part.offset && found.length === part.length) onDigest(found)
         else if (needsDigest) throw new Error('gives no digest of the part')

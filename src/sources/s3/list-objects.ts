@@ -1,3 +1,4 @@
+import { atEndNow } from '../../failure/closers.js'
 import { compareKeys } from '../../model/compare-keys.js'
 import type { ListedObject, ListOptions } from '../source.js'
 import type { ListPage, PageLimits, PageQuestion } from './list-page.js'
@@ -27,28 +28,25 @@ export async function* listObjects(
   let isInOrder = options.isSequential !== true
   let before: ListingPage | undefined
   let question: PageQuestion = { continuation: undefined }
-  try {
-    for (let pages = 1; ; pages += 1) {
-      const page = await listPage(question, limits)
-      checkAdvance(page, before, url)
-      before = page
-      isInOrder &&= isAscending(after, page.objects)
-      if (isInOrder) for (const { key } of page.objects) keys.push(key)
-      after = page.objects.at(-1)?.key ?? after
-      if (isInOrder) noteGreatest(greatest, sampleKeys(page))
-      if (page.objects.length > 0) yield page.objects
-      if (!page.isTruncated) return
-      const { continuation } = page
-      question = continuation === undefined ? { marker: after } : { continuation }
-      if (isInOrder && continuation !== undefined && pages >= PAGES_BEFORE_PARTS && after !== undefined) {
-        const { requestLimit } = options
-        const known = { listPage, url, limits, requestLimit, listed: { keys, pages }, greatest }
-        yield* new PartsListing(after, known).pages()
-        return
-      }
+  using _ = atEndNow(() => stop.abort('the listing ended'))
+  for (let pages = 1; ; pages += 1) {
+    const page = await listPage(question, limits)
+    checkAdvance(page, before, url)
+    before = page
+    isInOrder &&= isAscending(after, page.objects)
+    if (isInOrder) for (const { key } of page.objects) keys.push(key)
+    after = page.objects.at(-1)?.key ?? after
+    if (isInOrder) noteGreatest(greatest, sampleKeys(page))
+    if (page.objects.length > 0) yield page.objects
+    if (!page.isTruncated) return
+    const { continuation } = page
+    question = continuation === undefined ? { marker: after } : { continuation }
+    if (isInOrder && continuation !== undefined && pages >= PAGES_BEFORE_PARTS && after !== undefined) {
+      const { requestLimit } = options
+      const known = { listPage, url, limits, requestLimit, listed: { keys, pages }, greatest }
+      yield* new PartsListing(after, known).pages()
+      return
     }
-  } finally {
-    stop.abort('the listing ended')
   }
 }
 

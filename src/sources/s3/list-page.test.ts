@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
+import { listenLocally } from '../../testing/listen-locally.js'
 import type { OnRetry } from '../retry.js'
 import { openS3Source } from './s3-source.js'
 
@@ -14,8 +15,7 @@ async function listFrom(
   onRetry?: OnRetry,
 ): Promise<readonly string[]> {
   const server = createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  context.after(() => server.close())
+  await listenLocally(server, context)
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' })
   const source = openS3Source({
     name: 'd',

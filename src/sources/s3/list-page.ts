@@ -175,7 +175,6 @@ function readPage({ status, headers, body }: Answer, location: S3Location): List
   } catch (error) {
     if (!(error instanceof URIError)) throw error
     throw new SourceFailure('SOURCE_UNREACHABLE', `${what}: the listing has a key that is not UTF-8`, {
-      isTransient: false,
       cause: error,
       hint: 'the server’s listing is broken; check the endpoint',
     })

@@ -155,7 +155,6 @@ export function checkAdvance(page: ListingPage, before: ListingPage | undefined,
 
 function stuck(url: string): SourceFailure {
   return new SourceFailure('SOURCE_TRUNCATED', `${url}: the listing does not advance`, {
-    isTransient: false,
     hint: 'the server knows neither ListObjectsV2 nor markers, or its listing is broken; check the endpoint',
   })
 }

@@ -15,7 +15,7 @@ const answer = z.looseObject({
 })
 
 /** Keys in the form that the AWS SDK takes from a provider. */
-interface ProcessKeys {
+export interface ProcessKeys {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string

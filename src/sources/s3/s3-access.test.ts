@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
+import { listAll, readObject } from '../../testing/read-source.js'
 import { type BenchSource, type SourceBench, startSourceBench } from '../../testing/source-bench.js'
 import { openS3Source } from './s3-source.js'
 
@@ -11,25 +12,9 @@ before(async () => {
 after(() => bench.close())
 
 async function listAndRead({ source }: Pick<BenchSource, 'source'>): Promise<string> {
-  let text = ''
-  const fetcher = await source.openFetcher({ connections: 1 })
-  try {
-    for await (const page of source.list({}))
-      for (const object of page)
-        await fetcher.fetch({
-          ...object,
-          offset: 0,
-          length: object.sizeBytes,
-          stallTimeoutMs: 5000,
-          sink: (chunk) => {
-            text += Buffer.from(chunk).toString()
-            return 0
-          },
-        })
-  } finally {
-    await fetcher.close()
-  }
-  return text
+  const objects = await listAll(source)
+  const texts = await Promise.all(objects.map((object) => readObject(source, object)))
+  return texts.join('')
 }
 
 test('requests are signed, keys and all', async () => {

@@ -63,7 +63,6 @@ function interpret({ status, code, message, headers }: S3Answer): Refusal {
       code: 'SOURCE_UNREACHABLE',
       sentence: 'the bucket is in another region or at another endpoint',
       hint: region ? `set region: ${region}` : 'check region, endpoint and pathStyle of the dataset',
-      isTransient: false,
     }
   if (status === 429 || THROTTLE_CODES.has(code) || (status === 503 && code === ''))
     return {
@@ -79,10 +78,9 @@ function interpret({ status, code, message, headers }: S3Answer): Refusal {
       code: 'SOURCE_CHANGED',
       sentence: 'the object changed while it was read',
       hint: 'dsc prepare <dataset> --refresh',
-      isTransient: false,
     }
   const closed = explainClosed(code, message)
-  if (closed) return { code: 'SOURCE_DENIED', ...closed, isTransient: false }
+  if (closed) return { code: 'SOURCE_DENIED', ...closed }
   if (status === 401 || status === 403 || DENIED_CODES.has(code) || STALE_CREDENTIAL_CODES.has(code))
     return {
       code: 'SOURCE_DENIED',
@@ -129,7 +127,7 @@ function interpretStatus(status: number, code: string): Refusal {
             'the object does not exist',
             'it may have been deleted since it was listed: dsc prepare <dataset> --refresh',
           ]
-    return { code: 'SOURCE_NOT_FOUND', sentence, hint, isTransient: false }
+    return { code: 'SOURCE_NOT_FOUND', sentence, hint }
   }
   if (status >= 500 || status === 408 || code === 'RequestTimeout')
     return {
@@ -143,7 +141,6 @@ function interpretStatus(status: number, code: string): Refusal {
     code: 'SOURCE_UNREACHABLE',
     sentence: 'the server refuses the request',
     hint: 'check endpoint, region and pathStyle',
-    isTransient: false,
   }
 }
 

@@ -65,6 +65,7 @@ export class S3Fetcher implements Fetcher {
   readonly #pool: HttpPool
   readonly #signer: Signer
   readonly #dialect: AnswerDialect
+  readonly #ownName: string
   #rangesIgnored: boolean | undefined
   #isSingle = false
 
@@ -80,6 +81,7 @@ export class S3Fetcher implements Fetcher {
     this.#pool = new HttpPool(origin, { connections, ca, proxy, readBuffer })
     this.#signer = new Signer(location.region, location.service)
     this.#dialect = speakS3(location.bucket)
+    this.#ownName = nameOfObject(location.prefix)
   }
 
   async fetch(request: FetchRequest): Promise<void> {
@@ -168,11 +170,15 @@ export class S3Fetcher implements Fetcher {
     return { bytes, isOther: etag !== null && request.etag !== null && etag !== request.etag }
   }
 
+  #send(request: S3Request): Promise<Headers> {
+    if (request.key === this.#ownName) return this.#sendOfOne(request)
+    return this.#sendTo(this.#location.prefix + request.key, request)
+  }
+
   /** Where the source is one object, its key has the object's own name, which the prefix ends in already. */
-  async #send(request: S3Request): Promise<Headers> {
+  async #sendOfOne(request: S3Request): Promise<Headers> {
     const { prefix } = this.#location
     const whole = prefix + request.key
-    if (request.key !== nameOfObject(prefix)) return this.#sendTo(whole, request)
     const single = prefix.slice(0, -1)
     if (this.#isSingle) return this.#sendTo(single, request)
     try {
@@ -185,14 +191,18 @@ export class S3Fetcher implements Fetcher {
     }
   }
 
-  async #sendTo(objectKey: string, request: S3Request): Promise<Headers> {
+  #sendTo(objectKey: string, request: S3Request): Promise<Headers> {
+    const credentials = this.#getCredentials()
+    if (!(credentials instanceof Promise)) return this.#sendAs(credentials, objectKey, request)
+    return credentials.then((found) => this.#sendAs(found, objectKey, request))
+  }
+
+  #sendAs(credentials: Credentials | undefined, objectKey: string, request: S3Request): Promise<Headers> {
     const { method, query, amzHeaders, plainHeaders, answerTo } = request
     const { basePath, bucket, host, origin, requesterPays, proxy } = this.#location
     const path = basePath + encodeKey(objectKey)
     if (requesterPays) amzHeaders['x-amz-request-payer'] = 'requester'
-    const pending = this.#getCredentials()
-    const credentials = pending instanceof Promise ? await pending : pending
-    const headers = credentials
+    const shared = credentials
       ? this.#signer.sign({ method, path, query, host, headers: amzHeaders }, credentials, Date.now())
       : { ...amzHeaders, host }
     return new Promise((resolve, reject) => {
@@ -207,7 +217,8 @@ export class S3Fetcher implements Fetcher {
           {
             method,
             path: query === '' ? path : `${path}?${query}`,
-            headers: { ...headers, ...plainHeaders },
+            shared,
+            headers: plainHeaders,
             stallTimeoutMs: answerTo.stallTimeoutMs,
           },
           listener,

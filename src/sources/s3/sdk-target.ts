@@ -1,12 +1,13 @@
 import * as sdk from '@aws-sdk/client-s3'
 import { fromTokenFile } from '@aws-sdk/credential-provider-web-identity'
+import { atEndNow } from '../../failure/closers.js'
 import { ProxyAgent } from '../../http/proxy-agent.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { Credentials } from '../own-access.js'
 import type { AwsSettings } from './aws-settings.js'
 import { describeCredentialFailure } from './credential-failure.js'
 import { keepCredentials } from './keep-credentials.js'
-import { runCredentialProcess } from './process-credentials.js'
+import { type ProcessKeys, runCredentialProcess } from './process-credentials.js'
 import type { S3Target } from './s3-target.js'
 import { EVERYWHERE } from './sign-request.js'
 
@@ -65,11 +66,8 @@ export async function findSdkKeys(dataset: Dataset, aws: AwsSettings): Promise<C
   const run = findProcess(dataset, aws)
   if (run) return resolveCredentials(run, dataset.source)
   const client = openClient(dataset, { region: aws.region || 'us-east-1', ca: undefined, aws })
-  try {
-    return await resolveCredentials(() => client.config.credentials(), dataset.source)
-  } finally {
-    client.destroy()
-  }
+  using _ = atEndNow(() => client.destroy())
+  return await resolveCredentials(() => client.config.credentials(), dataset.source)
 }
 
 function openClient(
@@ -179,15 +177,7 @@ interface SeenScheme {
 }
 
 /** The SDK's credentials, which it caches or refreshes itself. */
-async function resolveCredentials(
-  find: () => Promise<{
-    readonly accessKeyId: string
-    readonly secretAccessKey: string
-    readonly sessionToken?: string
-    readonly expiration?: Date
-  }>,
-  what: string,
-): Promise<Credentials> {
+async function resolveCredentials(find: () => Promise<ProcessKeys>, what: string): Promise<Credentials> {
   try {
     const { accessKeyId, secretAccessKey, sessionToken, expiration } = await find()
     return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: expiration?.getTime() }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, hash, verify } from 'node:crypto'
 import { test } from 'node:test'
-import { deriveSigningKey } from './derive-signing-key.js'
-import { encodeKey, Signer } from './sign-request.js'
+import { deriveSigningKey, encodeKey, Signer } from './sign-request.js'
 
 // The keys from the examples in AWS's documentation of Signature Version 4 for S3.
 const credentials = {

@@ -1,6 +1,13 @@
-import { createHmac, createSecretKey, hash, type KeyObject, sign } from 'node:crypto'
+import {
+  createECDH,
+  createHmac,
+  createPrivateKey,
+  createSecretKey,
+  hash,
+  type KeyObject,
+  sign,
+} from 'node:crypto'
 import type { Credentials } from '../own-access.js'
-import { deriveSigningKey, V4A } from './derive-signing-key.js'
 
 /** A request without body. `path` and `query` are percent-encoded already, the query sorted by name. */
 interface UnsignedRequest {
@@ -30,8 +37,9 @@ export class Signer {
   #key: KeyObject | undefined
   #second = -1
   #timestamp = ''
-  /** `authorization` headers of the current second, by signed content and key. */
-  readonly #known = new Map<string, string>()
+  #signedFor: Credentials | undefined
+  /** Headers of the current second and credentials, by what they sign. */
+  readonly #known = new Map<string, Readonly<Record<string, string>>>()
 
   constructor(region: string, service = 's3') {
     this.#tokenHeader = service === 's3express' ? 'x-amz-s3session-token' : 'x-amz-security-token'
@@ -39,9 +47,28 @@ export class Signer {
     this.#service = service
   }
 
-  /** Returns the headers to send: those given, `host` and the signature's. `nowMs` is the Unix epoch in ms. */
-  sign(request: UnsignedRequest, credentials: Credentials, nowMs: number): Record<string, string> {
+  /**
+   * Returns the headers to send: those given, `host` and the signature's; the same object for the same request within a
+   * second. `nowMs` is the Unix epoch in ms.
+   */
+  sign(request: UnsignedRequest, credentials: Credentials, nowMs: number): Readonly<Record<string, string>> {
     const timestamp = this.#timestampOf(nowMs)
+    if (credentials !== this.#signedFor) this.#known.clear()
+    this.#signedFor = credentials
+    let asked = `${request.method} ${request.host}${request.path}?${request.query}`
+    for (const name in request.headers) asked += `\n${name}:${request.headers[name]}`
+    const known = this.#known.get(asked)
+    if (known !== undefined) return known
+    const signed = this.#signNow(request, credentials, timestamp)
+    this.#known.set(asked, signed)
+    return signed
+  }
+
+  #signNow(
+    request: UnsignedRequest,
+    credentials: Credentials,
+    timestamp: string,
+  ): Readonly<Record<string, string>> {
     const day = timestamp.slice(0, 8)
     const headers: Record<string, string> = {
       ...request.headers,
@@ -57,9 +84,6 @@ export class Signer {
     let canonical = `${request.method}\n${request.path}\n${request.query}\n`
     for (const name of names) canonical += `${name}:${headers[name]}\n`
     canonical += `\n${signedHeaders}\n${EMPTY_SHA256}`
-    const key = `${credentials.accessKeyId}\n${credentials.secretAccessKey}\n${canonical}`
-    const known = this.#known.get(key)
-    if (known !== undefined) return Object.assign(headers, { authorization: known })
     const scope = [day, ...(isEverywhere ? [] : [this.#region]), this.#service, 'aws4_request'].join('/')
     const algorithm = isEverywhere ? V4A : 'AWS4-HMAC-SHA256'
     const text = `${algorithm}\n${timestamp}\n${scope}\n${hash('sha256', canonical, 'hex')}`
@@ -68,7 +92,6 @@ export class Signer {
       ? sign('sha256', Buffer.from(text), signingKey).toString('hex')
       : createHmac('sha256', signingKey).update(text).digest('hex')
     headers.authorization = `${algorithm} Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${signedHeaders}, Signature=${signature}`
-    this.#known.set(key, headers.authorization)
     return headers
   }
 
@@ -108,4 +131,43 @@ export function encodeKey(key: string): string {
 
 function hmac(key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
+}
+
+/** The name of AWS Signature Version 4A, which is valid in several regions. */
+const V4A = 'AWS4-ECDSA-P256-SHA256'
+/** Order of the curve P-256. */
+const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+
+/**
+ * Derives the private key of Signature Version 4A from access keys: NIST SP 800-108 in counter mode, repeated in the
+ * rare case that the result lies outside the curve's order.
+ */
+export function deriveSigningKey({
+  accessKeyId,
+  secretAccessKey,
+}: {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}): KeyObject {
+  for (let counter = 1; counter < 255; counter += 1) {
+    const candidate = createHmac('sha256', `AWS4A${secretAccessKey}`)
+      .update(Buffer.from([0, 0, 0, 1]))
+      .update(`${V4A}\0${accessKeyId}`)
+      .update(Buffer.from([counter, 0, 0, 1, 0]))
+      .digest('hex')
+    const value = BigInt(`0x${candidate}`)
+    if (value <= ORDER - 2n)
+      return toPrivateKey(Buffer.from((value + 1n).toString(16).padStart(64, '0'), 'hex'))
+  }
+  throw new RangeError('no signing key follows from these access keys')
+}
+
+function toPrivateKey(secret: Buffer): KeyObject {
+  const curve = createECDH('prime256v1')
+  curve.setPrivateKey(secret)
+  const point = curve.getPublicKey() // 0x04, x, y
+  const [d, x, y] = [secret, point.subarray(1, 33), point.subarray(33)].map((part) =>
+    part.toString('base64url'),
+  )
+  return createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', d: d!, x: x!, y: y! } })
 }

@@ -1,3 +1,4 @@
+import { tryJson } from '../../model/try-json.js'
 /** A file that a list names. */
 export interface NamedFile {
   readonly url: string
@@ -85,12 +86,8 @@ function readBagLine(line: string, base: string): NamedFile | undefined {
 }
 
 function readCroissant(text: string, base: string): readonly NamedFile[] {
-  let document: { readonly distribution?: unknown }
-  try {
-    document = JSON.parse(text) as typeof document
-  } catch {
-    throw new RangeError('expected Croissant, found what is no JSON')
-  }
+  const document = tryJson(text) as { readonly distribution?: unknown } | undefined
+  if (document === undefined) throw new RangeError('expected Croissant, found what is no JSON')
   const { distribution } = document
   if (!Array.isArray(distribution)) throw new RangeError('expected Croissant with a distribution, found none')
   return distribution.flatMap((entry: Readonly<Record<string, unknown>>, at) => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { atEndNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 import type { Headers } from '../../http/answer-listener.js'
@@ -42,14 +43,11 @@ export function openWebSource(dataset: Dataset): Source {
     async *list(options) {
       const { ca } = await locate()
       const client = new WebClient({ connections: QUESTIONS, ca, authorize: () => ({}), home: url })
-      try {
-        const maxBytes = isUndeclared(dataset) ? undefined : MAX_NAMED_LIST_BYTES
-        const files = await listFiles(client, { url, what, maxBytes }, options)
-        for (let at = 0; at < files.length; at += PAGE_OBJECTS)
-          yield await describeAll(client, files.slice(at, at + PAGE_OBJECTS), options)
-      } finally {
-        client.close()
-      }
+      using _ = atEndNow(() => client.close())
+      const maxBytes = isUndeclared(dataset) ? undefined : MAX_NAMED_LIST_BYTES
+      const files = await listFiles(client, { url, what, maxBytes }, options)
+      for (let at = 0; at < files.length; at += PAGE_OBJECTS)
+        yield await describeAll(client, files.slice(at, at + PAGE_OBJECTS), options)
     },
     openFetcher: async ({ connections }) => createWebFetcher(await locate(), connections),
     describeAccess: async () => ({ scheme: parsed.scheme, location: await locate() }),
@@ -84,12 +82,7 @@ async function listFiles(
     const key = decodePath(new URL(url).pathname.split('/').at(-1) ?? '') || 'index.html'
     return [{ url, key, sizeBytes: undefined, digest: undefined }]
   }
-  const { body } = await client.readText(url, {
-    ...options,
-    what,
-    dialect: WEB_DIALECT,
-    maxBytes,
-  })
+  const { body } = await client.readText(url, { ...options, what, dialect: WEB_DIALECT, maxBytes })
   try {
     return parseFileList(body.toString('utf8'), format, url)
   } catch (error) {
@@ -140,7 +133,6 @@ function readSize(headers: Headers, what: string): number {
   const size = Number(headers['content-length'])
   if (headers['content-length'] !== undefined && Number.isSafeInteger(size) && size >= 0) return size
   throw new SourceFailure('SOURCE_UNREACHABLE', `${what}: the server does not say how large it is`, {
-    isTransient: false,
     hint: 'write a list with sizes and SHA-256 (files.txt), and use that as the source',
   })
 }

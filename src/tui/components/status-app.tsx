@@ -1,23 +1,21 @@
 import { useApp, useInput, useWindowSize } from 'ink'
-import { type ReactElement, useCallback, useMemo, useRef, useState } from 'react'
+import { type ReactElement, useCallback, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import type { StatusReader } from '../../cache/status/status-reader.js'
 import type { WatchIntervals } from '../../cache/status/watch-status.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { useActions } from '../hooks/use-actions.js'
 import { useCopyHistory } from '../hooks/use-copy-history.js'
 import { useDay } from '../hooks/use-day.js'
-import { useMouse } from '../hooks/use-mouse.js'
 import { useReport } from '../hooks/use-report.js'
 import { useStatus } from '../hooks/use-status.js'
-import { useTick } from '../hooks/use-tick.js'
 import type { MouseReporting } from '../mouse-reporting.js'
 import type { StatusActions } from '../status-actions.js'
-import { waitForContinue } from '../stop-process.js'
 import { handleKey } from '../view/keys/handle-key.js'
 import type { KeyOutcome, KeyTarget } from '../view/keys/key-press.js'
 import { selectRows } from '../view/lists/select-rows.js'
 import { findSpot, type Spot } from '../view/mouse/find-spot.js'
 import { handleMouse } from '../view/mouse/handle-mouse.js'
+import type { MouseReport } from '../view/mouse/mouse-report.js'
 import { drawScreen, findShownCopy, findShownLease } from '../view/screen.js'
 import type { ReportText, ScreenInput } from '../view/screen-input.js'
 import { planScreen } from '../view/screen-plan.js'
@@ -27,17 +25,22 @@ import type { ThemeName } from '../view/text/theme.js'
 import { readKeyPresses } from './read-key-presses.js'
 import { ScreenLines } from './screen-lines.js'
 
-interface StatusAppProps {
+/** The readers and actions of the live screen. */
+export interface ScreenMeans {
   readonly reader: StatusReader
   /** The name of this node. */
   readonly ownNode: string
-  readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
+  readonly readHistory: (copyId: string) => Promise<readonly RecordEvent[]>
   /** Events of the last 24 hours, of the kinds `DAY_EVENTS`. */
   readonly readDay: () => Promise<readonly RecordEvent[]>
+  /** The output of `dsc report` over the last `sinceMs`. */
   readonly readReport: (sinceMs: number) => Promise<ReportText>
   readonly actions: StatusActions
-  readonly intervals: WatchIntervals
   readonly nowMs: () => number
+}
+
+interface StatusAppProps extends ScreenMeans {
+  readonly intervals: WatchIntervals
   readonly glyphs: Glyphs
   /** The initial theme; undefined: no colours at all. */
   readonly theme: ThemeName | undefined
@@ -134,4 +137,43 @@ function useScreenState(theme: ThemeName = FIRST_SCREEN.theme) {
     setState(latest.current)
   }, [])
   return { state, latest, update }
+}
+
+/** Redraws every `intervalMs`, so that times advance while nothing else happens. */
+function useTick(intervalMs: number): void {
+  const [, setTicks] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => setTicks((ticks) => ticks + 1), intervalMs)
+    return () => clearInterval(timer)
+  }, [intervalMs])
+}
+
+/** Listens to the mouse while reporting is on. */
+function useMouse(mouse: MouseReporting | undefined, react: (report: MouseReport) => void): void {
+  const tell = useEffectEvent(react)
+  useEffect(() => {
+    mouse?.on((report) => tell(report))
+    return () => mouse?.off()
+  }, [mouse])
+}
+
+/** How long to wait for a stop signal to take effect, ms: an orphaned process group never stops. */
+const STOP_EFFECT_MS = 250
+
+/**
+ * Stops this process and its group, like Ctrl-Z in a shell, and resolves when it continues. Hand the terminal back
+ * before: in raw mode it sends no signals itself.
+ */
+async function waitForContinue(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      process.off('SIGCONT', done)
+      resolve()
+    }
+    const timer = setTimeout(done, STOP_EFFECT_MS)
+    process.once('SIGCONT', done)
+    // 0: the whole group, so that a shell or npx in front of us sees the stop too.
+    process.kill(0, 'SIGTSTP')
+  })
 }

@@ -21,11 +21,12 @@ export function useActions(
   latest.current = findStageLease
   const say = (message: Message) => update((before) => ({ ...before, message }))
   const perform = async (action: Action) => {
-    const { doing, done, work } = planAction(action, actions, latest.current)
+    const [doing, done] = describeAction(action)
     say({ text: doing, isError: false })
     try {
-      const outcome = await work()
-      say({ text: typeof outcome === 'string' ? outcome : done, isError: false })
+      const stageLease = 'copyId' in action ? latest.current(action.copyId) : undefined
+      const outcome = await actions.perform(action, stageLease)
+      say({ text: outcome ?? done, isError: false })
       refresh()
     } catch (error) {
       say({ text: describeError(error), isError: true })
@@ -34,61 +35,23 @@ export function useActions(
   return (action) => void perform(action)
 }
 
-/** Sentences for the last line, and the work; a sentence that the work resolves with replaces `done`. */
-interface PlannedAction {
-  readonly doing: string
-  readonly done: string
-  readonly work: () => Promise<unknown>
-}
-
-function planAction(
-  action: Action,
-  actions: StatusActions,
-  findStageLease: (copyId: string) => PlacedLease | undefined,
-): PlannedAction {
-  if (action.kind === 'undo') return { doing: 'taking it back', done: '', work: () => actions.undo() }
+/** The sentences for the last line: while an action is under way, and when it is done. */
+function describeAction(action: Action): readonly [doing: string, done: string] {
+  if (action.kind === 'undo') return ['taking it back', '']
   const { dataset } = action
   switch (action.kind) {
     case 'lock':
-      return {
-        doing: `locking ${dataset}`,
-        done: `locked ${dataset}`,
-        work: () => actions.lock(action.copyId, action.reason),
-      }
+      return [`locking ${dataset}`, `locked ${dataset}`]
     case 'unlock':
-      return {
-        doing: `unlocking ${dataset}`,
-        done: `unlocked ${dataset}`,
-        work: () => actions.unlock(action.copyId),
-      }
+      return [`unlocking ${dataset}`, `unlocked ${dataset}`]
     case 'evict':
-      return {
-        doing: `evicting ${dataset}`,
-        done: `evicted ${dataset}`,
-        work: () => actions.evict(action.copyId),
-      }
+      return [`evicting ${dataset}`, `evicted ${dataset}`]
     case 'release':
-      return {
-        doing: `releasing ${dataset} from ${action.task}`,
-        done: `released ${dataset} from ${action.task}`,
-        work: () => actions.release(action.leaseId),
-      }
+      return [`releasing ${dataset} from ${action.task}`, `released ${dataset} from ${action.task}`]
     case 'cancel':
-      return {
-        doing: `stopping the staging of ${dataset}`,
-        done: `the staging of ${dataset} is told to stop`,
-        work: async () => {
-          const lease = findStageLease(action.copyId)
-          if (!lease) throw new Error(`the download of ${dataset} has ended`)
-          await actions.cancel(lease)
-        },
-      }
+      return [`stopping the staging of ${dataset}`, `the staging of ${dataset} is told to stop`]
     case 'prepare':
-      return {
-        doing: `preparing ${dataset}`,
-        done: `${dataset} is ready`,
-        work: () => actions.prepare(dataset),
-      }
+      return [`preparing ${dataset}`, `${dataset} is ready`]
   }
 }
 

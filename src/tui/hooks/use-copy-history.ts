@@ -8,20 +8,19 @@ const SETTLE_MS = 120
 
 /** Reads the events of the displayed copy, again after each new event; undefined while unknown. */
 export function useCopyHistory(
-  readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>,
+  readHistory: (copyId: string) => Promise<readonly RecordEvent[]>,
   copy: CopyUse | undefined,
   snapshot: StatusSnapshot | undefined,
 ): readonly RecordEvent[] | undefined {
   const [known, setKnown] = useState<{ copyId: string; events: readonly RecordEvent[] }>()
   const copyId = copy?.copyId
-  const dataset = copy?.dataset
   const newest = snapshot?.events[0]?.sequence
   // biome-ignore lint/correctness/useExhaustiveDependencies: `newest` is why the history is read again
   useEffect(() => {
-    if (copyId === undefined || dataset === undefined) return
+    if (copyId === undefined) return
     let isStopped = false
     const timer = setTimeout(() => {
-      readHistory(copyId, dataset).then(
+      readHistory(copyId).then(
         (events) => {
           if (!isStopped) setKnown({ copyId, events })
         },
@@ -33,6 +32,6 @@ export function useCopyHistory(
       isStopped = true
       clearTimeout(timer)
     }
-  }, [readHistory, copyId, dataset, newest])
+  }, [readHistory, copyId, newest])
   return known && known.copyId === copyId ? known.events : undefined
 }

@@ -19,11 +19,7 @@ type Known = Omit<StatusView, 'refresh'>
 /** Follows the record, except while paused. */
 export function useStatus(
   reader: StatusReader,
-  options: {
-    readonly intervals: WatchIntervals
-    readonly nowMs: () => number
-    readonly isPaused: boolean
-  },
+  options: { readonly intervals: WatchIntervals; readonly nowMs: () => number; readonly isPaused: boolean },
 ): StatusView {
   const { intervals, nowMs, isPaused } = options
   const [known, setKnown] = useState<Known>({

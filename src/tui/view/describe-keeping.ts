@@ -1,4 +1,4 @@
-import type { EvictionRank, Keeper } from '../../cache/status/explain-copy.js'
+import type { findEvictionRank, Keeper } from '../../cache/status/explain-copy.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatSpan } from './text/format-cells.js'
@@ -15,7 +15,7 @@ interface KeepingFact {
 interface KeptCopy {
   readonly copy: CopyUse
   readonly keepers: readonly Keeper[]
-  readonly rank: EvictionRank | undefined
+  readonly rank: ReturnType<typeof findEvictionRank>
 }
 
 /** Describes what keeps a copy or, if nothing does, when it will be evicted. */

@@ -1,21 +1,22 @@
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
-import { listTroubles } from '../../cache/status/list-troubles.js'
+import { listTroubles, type Trouble } from '../../cache/status/list-troubles.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import { drawCopyDetail } from './copy-detail.js'
 import { drawDay } from './draw-day.js'
-import { drawTroubles } from './draw-troubles.js'
 import { drawHelp } from './help-lines.js'
 import { completeCommand } from './keys/complete-command.js'
 import { drawList } from './lists/draw-list.js'
 import { listEventRows } from './lists/event-rows.js'
 import { placeList } from './lists/list-position.js'
+import type { DrawContext } from './lists/list-rows.js'
 import { drawFooter, drawRule, drawTitle } from './screen-frame.js'
 import type { ScreenInput } from './screen-input.js'
 import { planScreen, type ScreenPlan, type ScreenSize } from './screen-plan.js'
 import { drawCopyTrail, drawTabs } from './tab-bar.js'
+import { formatSpan } from './text/format-cells.js'
 import { fitLine, type Line, span } from './text/styled-line.js'
-import { withoutControls } from './text/text-cells.js'
+import { withoutControls, wrapText } from './text/text-cells.js'
 
 const EVERYTHING = { filter: '', sort: undefined }
 const MOST_CANDIDATES = 6
@@ -68,10 +69,7 @@ function withCandidates(lines: readonly Line[], input: ScreenInput, footerRows: 
   const drawn = candidates.map(({ text, does }, at) =>
     fitLine(
       [span(` :${text}`.padEnd(24), { isBold: true }), span(does, at === 0 ? {} : { isDim: true })].map(
-        (part) => ({
-          ...part,
-          isInverse: at === 0,
-        }),
+        (part) => ({ ...part, isInverse: at === 0 }),
       ),
       input.size.columns,
     ),
@@ -157,4 +155,25 @@ function fitHeight(head: readonly Line[], tail: readonly Line[], size: ScreenSiz
   const top = head.slice(0, room)
   const fill = Array.from({ length: room - top.length }, (): Line => [])
   return [...top, ...fill, ...tail].slice(-size.rows).map((line) => fitLine(line, size.columns))
+}
+
+const LABEL_CELLS = 14
+
+/** Everything that is wrong, each with the command that helps or says more. */
+function drawTroubles(troubles: readonly Trouble[], width: number, { nowMs }: DrawContext): readonly Line[] {
+  const room = Math.max(10, width - LABEL_CELLS - 1)
+  if (troubles.length === 0) return [[span(' Nothing is wrong.', { color: 'green' })]]
+  return [
+    [span(' What is wrong', { isBold: true })],
+    [],
+    ...troubles.flatMap(({ kind, text, sinceMs, command }): Line[] => {
+      const label = (at: number) => {
+        if (at === 0) return span(` ${kind}`.padEnd(LABEL_CELLS), { color: 'red', isBold: true })
+        const age = at === 1 && sinceMs !== undefined ? ` for ${formatSpan(nowMs - sinceMs)}` : ''
+        return span(age.padEnd(LABEL_CELLS), { isDim: true })
+      }
+      const rows: Line = [...wrapText(text, room).map((row) => span(row)), span(command, { color: 'green' })]
+      return [...rows.map((part, at): Line => [label(at), part]), []]
+    }),
+  ]
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { listenLocally } from '../../../testing/listen-locally.js'
 import { answerHub, HubRefusal, refuseHub } from './answer-hub.js'
 import { parseHubRequest } from './parse-hub-request.js'
 
@@ -19,10 +18,9 @@ async function startHub(context: TestContext): Promise<string> {
       assert.ok(error instanceof HubRefusal)
       refuseHub({ request, response }, error)
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  context.after(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  const port = await listenLocally(server, context)
+  return `http://127.0.0.1:${port}`
 }
 
 test('a hub tells the branch that it has of a repository', async (context) => {

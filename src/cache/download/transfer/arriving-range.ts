@@ -3,10 +3,12 @@ import type { ObjectChecksum } from '../../../model/manifest.js'
 import { algorithmOf, createDigest, type Digest, type DigestAlgorithm } from '../../../proof/digest.js'
 import type { ObjectFacts } from '../../../proof/object-facts.js'
 import { requireDigest } from '../../../proof/require-digest.js'
+import { type SmallMd5, startSmallMd5 } from '../../../proof/small-md5.js'
 import type { Fetcher, FetchRequest, GivenDigest } from '../../../sources/source.js'
 import { isTold } from '../../../sources/untold-etag.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import { FileSink } from './file-sink.js'
+import type { FileTurns } from './file-turns.js'
 import type { KeptFolders } from './kept-folders.js'
 
 /** An object as a transfer needs it: plain data that can be sent to a worker. */
@@ -19,12 +21,16 @@ export interface TransferObject {
   readonly sizeBytes: number
   /** Absolute path of the file. */
   readonly path: string
+  /** Its ranges are written past the page cache, if the file system can. */
+  readonly isDirect?: boolean
 }
 
 /** Tools to fetch an object with. */
 export interface TransferTools {
   readonly fetcher: Fetcher
   readonly folders: KeptFolders
+  /** Turns at writing, shared by all threads of the staging. Absent: only one thread writes. */
+  readonly turns?: FileTurns | undefined
 }
 
 /** Limits of one attempt. */
@@ -39,7 +45,7 @@ export interface AttemptLimits {
 
 /** Digests of one range, made as it arrives: those requested, and those that another node states. */
 class ArrivingDigests {
-  readonly #made = new Map<DigestAlgorithm, Digest>()
+  readonly #made = new Map<DigestAlgorithm, Digest | SmallMd5>()
   readonly #lengthBytes: number
 
   constructor(lengthBytes: number) {
@@ -47,16 +53,27 @@ class ArrivingDigests {
   }
 
   add(algorithm: DigestAlgorithm): void {
-    if (!this.#made.has(algorithm)) this.#made.set(algorithm, createDigest(algorithm, this.#lengthBytes))
+    if (this.#made.has(algorithm)) return
+    const shared = algorithm === 'md5' ? startSmallMd5(this.#lengthBytes) : undefined
+    this.#made.set(algorithm, shared ?? createDigest(algorithm, this.#lengthBytes))
   }
 
   update(chunk: Uint8Array): void {
     for (const digest of this.#made.values()) digest.update(chunk)
   }
 
-  /** The digests, by algorithm. Call once. */
-  finish(): ReadonlyMap<DigestAlgorithm, Buffer> {
-    return new Map([...this.#made.values()].map((digest) => [digest.algorithm, digest.finish()]))
+  /** Resolves with the digests, by algorithm. Call either this or `drop`, once. */
+  async finish(): Promise<ReadonlyMap<DigestAlgorithm, Buffer>> {
+    const made = [...this.#made.values()]
+    this.#made.clear()
+    const found = new Map<DigestAlgorithm, Buffer>()
+    for (const digest of made) found.set(digest.algorithm, await digest.finish())
+    return found
+  }
+
+  drop(): void {
+    for (const digest of this.#made.values()) if ('drop' in digest) digest.drop()
+    this.#made.clear()
   }
 }
 
@@ -114,7 +131,7 @@ export class ArrivingRange {
     try {
       await this.#readRest(sink, limits)
       if (this.#receivedBytes === 0) this.#addDigests()
-      const digests = this.#digests.finish()
+      const digests = await this.#digests.finish()
       if (this.#given) requireGiven(this.#object.key, this.#given.digest, digests)
       const value = prove(digests, this.#given)
       sink.finish()
@@ -131,6 +148,7 @@ export class ArrivingRange {
   discard(limits: Pick<AttemptLimits, 'onLost'>): void {
     this.#sink?.discard()
     this.#sink = undefined
+    this.#digests.drop()
     this.#digests = new ArrivingDigests(this.#range.length)
     this.#given = undefined
     this.facts = undefined
@@ -141,6 +159,7 @@ export class ArrivingRange {
 
   /** Leaves the bytes received so far to a later run. */
   leave(): void {
+    this.#digests.drop()
     this.#sink?.leave()
     this.#sink = undefined
   }
@@ -165,6 +184,7 @@ export class ArrivingRange {
       onDigest: (given) => {
         if (beganAt === 0) this.#given = given
       },
+      findRoom: () => sink.room,
       sink: (chunk) => {
         if (this.#receivedBytes === 0) this.#addDigests()
         this.#receivedBytes += chunk.length
@@ -183,7 +203,8 @@ export class ArrivingRange {
   #openSink(): FileSink {
     const { offset, length } = this.#range
     const isWhole = offset === 0 && length === this.#object.sizeBytes
-    this.#sink ??= new FileSink(this.#object.path, { offset, isWhole, folders: this.#tools.folders })
+    const { path, isDirect } = this.#object
+    this.#sink ??= new FileSink(path, { ...this.#tools, offset, isWhole, isDirect })
     return this.#sink
   }
 }

@@ -66,6 +66,19 @@ test('a file that goes on has none of the bytes that the attempt before it still
   assert.equal(statSync(path).mode & 0o777, 0o444)
 })
 
+test('small chunks are written up to boundaries of blocks, wherever the first one ends', () => {
+  const path = join(directory, 'blocks')
+  const sink = new FileSink(path, { offset: 0, isWhole: true, folders })
+  const sizes = new Set<number>()
+  for (let at = 0; at < BODY.length; at += 16 * KIB - 411) {
+    sink.write(BODY.subarray(at, at + 16 * KIB - 411))
+    sizes.add(statSync(path).size)
+  }
+  sink.finish()
+  assert.deepEqual([...sizes], [16 * KIB - 411, 256 * KIB, 512 * KIB, 768 * KIB])
+  assert.ok(readFileSync(path).equals(BODY))
+})
+
 test('a file without bytes exists', () => {
   const path = join(directory, 'empty')
   new FileSink(path, { offset: 0, isWhole: true, folders }).finish()

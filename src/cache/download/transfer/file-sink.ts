@@ -10,7 +10,12 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs'
+import { atEndNow } from '../../../failure/closers.js'
+import { BLOCK_BYTES } from '../../../platform/block-bytes.js'
 import { changeFileMode, onHeldPath } from '../../../platform/held-path.js'
+import { PAGE_BYTES } from '../../../platform/page-bytes.js'
+import { DirectWriter, GATHER_MS } from './direct-writer.js'
+import { type FileTurns, inTurn } from './file-turns.js'
 import type { KeptFolders } from './kept-folders.js'
 
 /**
@@ -19,15 +24,11 @@ import type { KeptFolders } from './kept-folders.js'
  */
 const SMALL_BYTES = 64 * 1024
 const GATHER_BYTES = 256 * 1024
-/** Longest time that bytes are gathered, in ms: a killed process loses them. */
-const GATHER_MS = 1000
 const READ_BYTES = 1024 * 1024
 const spareBuffers: Buffer[] = []
 /** Less than this is fetched again if it came within `QUICK_MS`, bytes: it costs less than to ask how to go on. */
 const QUICK_BYTES = 512 * 1024
 const QUICK_MS = 1000
-/** The kernel writes a page whole or not at all. */
-const PAGE_BYTES = 4096
 
 /**
  * Writes a range of a file in order: large chunks at once, small ones gathered, without a promise for any. It opens the
@@ -37,6 +38,9 @@ export class FileSink {
   readonly #path: string
   readonly #isWhole: boolean
   readonly #folders: KeptFolders
+  readonly #turns: FileTurns | undefined
+  #mayBeDirect: boolean
+  #direct: DirectWriter | undefined
   #descriptor: number | undefined
   #position: number
   /** Small chunks after the first, which is often the only one. */
@@ -48,12 +52,21 @@ export class FileSink {
   /** `isWhole`: the range is the whole file; otherwise the file keeps its other bytes. */
   constructor(
     path: string,
-    options: { readonly offset: number; readonly isWhole: boolean; readonly folders: KeptFolders },
+    options: {
+      readonly offset: number
+      readonly isWhole: boolean
+      readonly folders: KeptFolders
+      readonly turns?: FileTurns | undefined
+      /** A range is written past the page cache, if the file system can. */
+      readonly isDirect?: boolean | undefined
+    },
   ) {
     this.#path = path
     this.#position = options.offset
     this.#isWhole = options.isWhole
     this.#folders = options.folders
+    this.#turns = options.isWhole ? undefined : options.turns
+    this.#mayBeDirect = options.isDirect === true && !options.isWhole
   }
 
   /**
@@ -62,21 +75,28 @@ export class FileSink {
    */
   goOn(bytes: number, onBytes: (chunk: Uint8Array) => void): void {
     const left = this.#folders.on(this.#path, openLeft)
-    try {
-      const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, bytes))
-      while (this.#position < bytes) {
-        const length = Math.min(buffer.length, bytes - this.#position)
-        const chunk = buffer.subarray(0, readSync(left, buffer, 0, length, this.#position))
-        assert.ok(chunk.length > 0, 'the file has these bytes')
-        onBytes(chunk)
-        this.#writeAll(chunk)
-      }
-    } finally {
-      closeSync(left)
+    using _ = atEndNow(() => closeSync(left))
+    const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, bytes))
+    while (this.#position < bytes) {
+      const length = Math.min(buffer.length, bytes - this.#position)
+      const chunk = buffer.subarray(0, readSync(left, buffer, 0, length, this.#position))
+      assert.ok(chunk.length > 0, 'the file has these bytes')
+      onBytes(chunk)
+      this.#writeAll(chunk)
     }
   }
 
+  /** Memory into which the next bytes are best read; undefined: any. Valid until the next call of another method. */
+  get room(): Buffer | undefined {
+    return this.#direct?.room
+  }
+
   write(chunk: Uint8Array): void {
+    if (this.#mayBeDirect) this.#findDirect()
+    if (this.#direct) {
+      this.#direct.write(chunk)
+      return
+    }
     const isFirst = !this.#hasChunk
     this.#hasChunk = true
     if (isFirst || chunk.length >= SMALL_BYTES) {
@@ -84,20 +104,18 @@ export class FileSink {
       this.#writeAll(chunk)
       return
     }
-    if (this.#gatheredBytes + chunk.length > GATHER_BYTES) this.#flush()
-    this.#gathered ??= spareBuffers.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES)
-    this.#gathered.set(chunk, this.#gatheredBytes)
-    if (this.#gatheredBytes === 0) this.#gatheredSinceMs = performance.now()
-    this.#gatheredBytes += chunk.length
+    const room = GATHER_BYTES - (this.#position % BLOCK_BYTES) - this.#gatheredBytes
+    this.#gather(chunk.subarray(0, room))
+    if (chunk.length >= room) this.#flush()
+    if (chunk.length > room) this.#gather(chunk.subarray(room))
     if (performance.now() - this.#gatheredSinceMs > GATHER_MS) this.#flush()
   }
 
   /** Writes the rest and closes the file, which exists from then on even if it is empty. */
   finish(): void {
     this.#flush()
-    this.#release()
-    closeSync(this.#open())
-    this.#descriptor = undefined
+    if (this.#direct === undefined) this.#open()
+    this.#close()
   }
 
   /** Writes what is gathered and closes the file, where a later attempt may go on. */
@@ -108,9 +126,7 @@ export class FileSink {
       this.discard()
       throw error
     }
-    this.#release()
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
-    this.#descriptor = undefined
+    this.#close()
   }
 
   /**
@@ -118,29 +134,47 @@ export class FileSink {
    * removed, so that a full disk has room to record finished files.
    */
   discard(): void {
-    this.#release()
-    if (this.#descriptor === undefined) return
-    closeSync(this.#descriptor)
-    this.#descriptor = undefined
-    if (this.#isWhole) onHeldPath(this.#path, (path) => rmSync(path, { force: true }))
+    const isOpen = this.#descriptor !== undefined
+    this.#close()
+    if (isOpen && this.#isWhole) onHeldPath(this.#path, (path) => rmSync(path, { force: true }))
+  }
+
+  #gather(chunk: Uint8Array): void {
+    this.#gathered ??= spareBuffers.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES)
+    this.#gathered.set(chunk, this.#gatheredBytes)
+    if (this.#gatheredBytes === 0) this.#gatheredSinceMs = performance.now()
+    this.#gatheredBytes += chunk.length
+  }
+
+  #findDirect(): void {
+    this.#mayBeDirect = false
+    this.#direct = DirectWriter.find(this.#open(), this.#position)
+    if (this.#direct) this.#descriptor = undefined
   }
 
   #flush(): void {
+    this.#direct?.flush()
     if (this.#gatheredBytes === 0) return
     this.#writeAll(this.#gathered!.subarray(0, this.#gatheredBytes))
     this.#gatheredBytes = 0
   }
 
-  #release(): void {
+  #close(): void {
     if (this.#gathered) spareBuffers.push(this.#gathered)
     this.#gathered = undefined
     this.#gatheredBytes = 0
+    this.#direct?.close()
+    this.#direct = undefined
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    this.#descriptor = undefined
   }
 
   #writeAll(bytes: Uint8Array): void {
     const descriptor = this.#open()
     for (let done = 0; done < bytes.length; ) {
-      const written = writeSync(descriptor, bytes, done, bytes.length - done, this.#position)
+      const written = inTurn(this.#turns, this.#path, () =>
+        writeSync(descriptor, bytes, done, bytes.length - done, this.#position),
+      )
       done += written
       this.#position += written
     }
@@ -173,13 +207,10 @@ export class FileSink {
  */
 export function preallocate(path: string, sizeBytes: number): boolean {
   const descriptor = onHeldPath(path, openToWrite, { makesFolders: true })
-  try {
-    if (fstatSync(descriptor).size === sizeBytes) return sizeBytes > 0
-    ftruncateSync(descriptor, sizeBytes)
-    return false
-  } finally {
-    closeSync(descriptor)
-  }
+  using _ = atEndNow(() => closeSync(descriptor))
+  if (fstatSync(descriptor).size === sizeBytes) return sizeBytes > 0
+  ftruncateSync(descriptor, sizeBytes)
+  return false
 }
 
 /**

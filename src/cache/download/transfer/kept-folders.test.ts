@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, wr
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { HeldFolder } from '../../../platform/held-folder.js'
+import { countDescriptors } from '../../../testing/open-descriptors.js'
 import { temporaryDirectory } from '../../../testing/temporary-directory.js'
 import { KeptFolders } from './kept-folders.js'
 
@@ -27,12 +28,12 @@ test('files of many folders are made, each where it belongs', async (context) =>
 })
 
 test('no more than a few descriptors stay open, and none after the end', async (context) => {
-  const { folders, write } = await makeFolders(context)
-  const before = readdirSync('/proc/self/fd').length
+  const { directory, folders, write } = await makeFolders(context)
+  const before = countDescriptors(directory)
   for (let index = 0; index < 100; index += 1) write(`files/${index}/a`)
-  assert.ok(readdirSync('/proc/self/fd').length <= before + 32)
+  assert.ok(countDescriptors(directory) <= before + 32)
   folders.close()
-  assert.equal(readdirSync('/proc/self/fd').length, before)
+  assert.equal(countDescriptors(directory), before)
 })
 
 test('a folder that was removed is made anew', async (context) => {

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import type { Fetcher, Source } from '../../../sources/source.js'
+import type { Source } from '../../../sources/source.js'
 import {
   type BandwidthBucket,
   changeBandwidth,
@@ -7,7 +7,7 @@ import {
   openBandwidthBucket,
 } from './bandwidth-bucket.js'
 import { planThreads } from './plan-threads.js'
-import { TransferRunner } from './transfer-runner.js'
+import { TransferRunner, type TransferRunnerOptions } from './transfer-runner.js'
 import type { TransferEngine } from './transfer-task.js'
 import { WaitingThreads } from './waiting-threads.js'
 import { openWorkerEngine } from './worker-engine.js'
@@ -71,13 +71,9 @@ export async function openTransferEngine(options: {
 }
 
 /** Runs transfer tasks in this thread, for sources that other threads cannot read and for very small downloads. */
-function openLocalEngine(options: {
-  readonly fetcher: Fetcher
-  readonly stallTimeoutMs: number
-  readonly bandwidth: BandwidthBucket | undefined
-  readonly signal: AbortSignal
-  readonly onChange: () => void
-}): TransferEngine {
+function openLocalEngine(
+  options: Omit<TransferRunnerOptions, 'takeBandwidth'> & { readonly bandwidth: BandwidthBucket | undefined },
+): TransferEngine {
   const { fetcher, stallTimeoutMs, signal, onChange } = options
   const takeBandwidth = openBandwidthBucket(options.bandwidth)
   const runner = new TransferRunner({ fetcher, stallTimeoutMs, signal, takeBandwidth, onChange })

@@ -7,11 +7,12 @@ import type { FromJobThread, ToJobThread } from '../../../platform/job-threads.j
 import { fileEtag, openFileFetcher } from '../../../sources/file/file-fetcher.js'
 import { temporaryDirectory } from '../../../testing/temporary-directory.js'
 import { createEtagEvidence } from './etag-judge.js'
+import { createFileTurns } from './file-turns.js'
 import { serveTransfers } from './serve-transfers.js'
 import type { TransferTask } from './transfer-task.js'
 import type { FromWorker, ToWorker } from './worker-wire.js'
 
-const WITHIN = { timeout: 10_000 }
+const WITHIN = { timeout: 60_000 }
 
 test('what ends after a pause is told without a wait for what may end soon', WITHIN, async (context) => {
   const folder = await temporaryDirectory(context)
@@ -25,8 +26,13 @@ test('what ends after a pause is told without a wait for what may end soon', WIT
   port.on('message', resolve)
   serveTransfers(thread, { file: openFileFetcher })
   const post = (message: ToJobThread<TransferTask, ToWorker>) => port.postMessage(message)
-  const setup = { scheme: 'file', location: join(folder, 'from'), connections: 1, stallTimeoutMs: 1000 }
-  const begin = { ...setup, bandwidth: undefined, etagEvidence: createEtagEvidence() }
+  const setup = { scheme: 'file', location: join(folder, 'from'), connections: 1, stallTimeoutMs: 20_000 }
+  const begin = {
+    ...setup,
+    bandwidth: undefined,
+    etagEvidence: createEtagEvidence(),
+    turns: createFileTurns(),
+  }
   post({ kind: 'word', word: { kind: 'begin', setup: begin } })
   const object = {
     ...{ key: 'a', etag: fileEtag(statSync(join(folder, 'from/a'))), versionId: null },

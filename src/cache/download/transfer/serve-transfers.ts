@@ -66,6 +66,7 @@ class ThreadTransfers {
       signal: this.#stop.signal,
       takeBandwidth: openBandwidthBucket(setup.bandwidth),
       etagEvidence: setup.etagEvidence,
+      turns: setup.turns,
       onChange: () => {},
     })
     this.#progress = setInterval(() => {

@@ -14,11 +14,13 @@ import type { ByteRange } from '../../arrivals/block-set.js'
 import type { AttemptLimits, TransferObject } from './arriving-range.js'
 import { type EtagEvidence, EtagJudge } from './etag-judge.js'
 import { countLeft } from './file-sink.js'
+import type { FileTurns } from './file-turns.js'
 import { KeptFolders } from './kept-folders.js'
 import { PartTransfer, planPartDigests, RangeTransfer, WholeTransfer } from './transfer.js'
 import type { TransferResults, TransferTask } from './transfer-task.js'
 
-interface TransferRunnerOptions {
+/** The inputs of a runner; it reads with `fetcher`. */
+export interface TransferRunnerOptions {
   readonly fetcher: Fetcher
   readonly stallTimeoutMs: number
   readonly signal: AbortSignal
@@ -27,6 +29,8 @@ interface TransferRunnerOptions {
   readonly onChange: () => void
   /** Shared with the other threads of the staging. Default: of this runner alone. */
   readonly etagEvidence?: EtagEvidence | undefined
+  /** Turns at writing, shared by all threads of the staging. Default: only one thread writes. */
+  readonly turns?: FileTurns | undefined
 }
 
 type WholeTask = Extract<TransferTask, { kind: 'whole' }>
@@ -80,7 +84,8 @@ export class TransferRunner {
   }
 
   get #tools() {
-    return { fetcher: this.#options.fetcher, folders: this.#folders }
+    const { fetcher, turns } = this.#options
+    return { fetcher, turns, folders: this.#folders }
   }
 
   async #fetchWhole(task: WholeTask): Promise<TransferResults['whole']> {
@@ -211,14 +216,10 @@ async function digestPart(options: {
 }): Promise<FinishedPart> {
   const { object, part, proofAlgorithm, signal } = options
   const { content, proof } = planPartDigests(proofAlgorithm)
-  const file = await open(object.path)
-  try {
-    const digest = async (algorithm: typeof content) =>
-      formatDigest(algorithm, await digestRange(file, part, { algorithm, signal }))
-    return { digest: await digest(content), proof: proof ? await digest(proof) : null }
-  } finally {
-    await file.close()
-  }
+  await using file = await open(object.path)
+  const digest = async (algorithm: typeof content) =>
+    formatDigest(algorithm, await digestRange(file, part, { algorithm, signal }))
+  return { digest: await digest(content), proof: proof ? await digest(proof) : null }
 }
 
 /** Whether the etag would verify the object if the size of its upload parts were known for certain. */

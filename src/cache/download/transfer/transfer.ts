@@ -2,12 +2,10 @@ import type { VerifiedBy } from '../../../model/manifest.js'
 import type { Urgency } from '../../../model/urgency.js'
 import { algorithmOf, createDigest, type DigestAlgorithm, formatDigest } from '../../../proof/digest.js'
 import type { ObjectFacts } from '../../../proof/object-facts.js'
-import type { Part } from '../../../proof/plan-parts.js'
 import { isOfEtag, nameProof, type Proof, type ProofAlgorithm, planProof } from '../../../proof/plan-proof.js'
 import { type FinishedPart, PROVEN_ELSEWHERE } from '../../../proof/prove-parts.js'
 import { requireDigest } from '../../../proof/require-digest.js'
 import type { GivenDigest } from '../../../sources/source.js'
-import type { ByteRange } from '../../arrivals/block-set.js'
 import {
   ArrivingRange,
   type AttemptLimits,
@@ -15,6 +13,7 @@ import {
   type TransferTools,
 } from './arriving-range.js'
 import type { EtagJudge } from './etag-judge.js'
+import type { TransferTask } from './transfer-task.js'
 
 /** Whether the digest is strong enough to keep as our own content digest when verification computes it anyway. */
 function isStrong(algorithm: DigestAlgorithm | undefined): algorithm is ProofAlgorithm {
@@ -120,15 +119,9 @@ export class PartTransfer {
   readonly #content: DigestAlgorithm
   readonly #proof: ProofAlgorithm | undefined
 
-  constructor(options: {
-    readonly tools: TransferTools
-    readonly object: TransferObject
-    readonly part: Part
-    readonly proofAlgorithm: ProofAlgorithm | undefined
-    readonly needsDigest: boolean
-    readonly isRepeated: boolean
-    readonly urgency: Urgency
-  }) {
+  constructor(
+    options: Omit<Extract<TransferTask, { kind: 'part' }>, 'kind'> & { readonly tools: TransferTools },
+  ) {
     const { part, proofAlgorithm, needsDigest, isRepeated, urgency } = options
     const { content, proof } = planPartDigests(proofAlgorithm)
     this.#content = content
@@ -169,15 +162,9 @@ function isProof(given: GivenDigest | undefined): given is GivenDigest {
 export class RangeTransfer {
   readonly #range: ArrivingRange
 
-  constructor(options: {
-    readonly tools: TransferTools
-    readonly object: TransferObject
-    readonly part: Part
-    readonly range: ByteRange
-    readonly needsDigest: boolean
-    readonly isRepeated: boolean
-    readonly urgency: Urgency
-  }) {
+  constructor(
+    options: Omit<Extract<TransferTask, { kind: 'range' }>, 'kind'> & { readonly tools: TransferTools },
+  ) {
     const { part, needsDigest, isRepeated, urgency } = options
     const asks = { needsDigest, isRepeated, urgency, partOffset: part.offset }
     this.#range = new ArrivingRange({ ...options, asks, chooseDigests: () => ['crc32'] })

@@ -2,6 +2,7 @@ import { leastBusy } from '../../../platform/job-threads.js'
 import type { SourceAccess } from '../../../sources/source.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
 import { createEtagEvidence } from './etag-judge.js'
+import { createFileTurns } from './file-turns.js'
 import type { TransferCounts, TransferEngine } from './transfer-task.js'
 import type { TransferThread } from './transfer-thread.js'
 
@@ -20,10 +21,11 @@ export function openWorkerEngine(options: {
 }): TransferEngine {
   const { access, threads, stallTimeoutMs, bandwidth, signal, onChange } = options
   const etagEvidence = createEtagEvidence()
+  const turns = createFileTurns()
   for (const [index, thread] of threads.entries()) {
     const connections = Math.max(1, Math.floor((options.connections + index) / threads.length))
     const { location, scheme } = access
-    const setup = { location, scheme, connections, stallTimeoutMs, bandwidth, etagEvidence }
+    const setup = { location, scheme, connections, stallTimeoutMs, bandwidth, etagEvidence, turns }
     thread.begin({ setup, access, onChange })
   }
   const abort = () => {

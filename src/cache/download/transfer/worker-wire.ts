@@ -2,6 +2,7 @@ import type { WireFailure } from '../../../failure/failure-wire.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
 import type { EtagEvidence } from './etag-judge.js'
+import type { FileTurns } from './file-turns.js'
 import type { TransferCounts } from './transfer-task.js'
 
 /** The source of a transfer thread, and its limits. */
@@ -15,6 +16,7 @@ export interface WorkerSetup {
   readonly stallTimeoutMs: number
   readonly bandwidth: BandwidthBucket | undefined
   readonly etagEvidence: EtagEvidence
+  readonly turns: FileTurns
 }
 
 /** A word from the process to a transfer worker, beside its tasks. */

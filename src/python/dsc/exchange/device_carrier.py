@@ -7,12 +7,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .carrier import Arrived
+from .carrier import Arrived, Carrier
+from .errors import ExchangeMismatch
 from .run import Run, peaks_of
 from .scale import plan_averaging
 
 
-class DeviceCarrier:
+class DeviceCarrier(Carrier):
     """A `Carrier` on the GPU."""
 
     def __init__(self, process_group: dist.ProcessGroup | None) -> None:
@@ -27,7 +28,16 @@ class DeviceCarrier:
         self._pending.append((run, wire, work.get_future(), arrived))
 
     def flush(self) -> None:
-        """Waits for everything sent, also for what arrivals make the caller send again."""
+        """Waits for everything sent, also for what arrivals make the caller send again.
+
+        Raises:
+            ExchangeMismatch: a CUDA graph is being captured.
+        """
+        if any(wire.is_cuda for _, wire, _, _ in self._pending) and torch.cuda.is_current_stream_capturing():
+            raise ExchangeMismatch(
+                "a CUDA graph is being captured, but this hook looks at every step's results on the host, which a "
+                "replay would not do: train without a graph, or without this hook"
+            )
         while self._pending:
             pending, self._pending = self._pending, []
             for _, _, future, _ in pending:
@@ -38,7 +48,3 @@ class DeviceCarrier:
                 own, peaks = peaks[: len(run.sizes)], peaks[len(run.sizes) :]
                 run.accept(wire, own, self._factor)
                 arrived(None)
-
-    def end_step(self) -> None:
-        """See `Carrier`; nothing is kept here."""
-        pass

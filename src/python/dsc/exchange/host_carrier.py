@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from .buffers import Buffers
-from .carrier import Arrived
+from .carrier import Arrived, Carrier
 from .in_order import InOrder
 from .run import BLOCK, Run, peaks_of
 from .scale import plan_averaging
@@ -28,17 +28,17 @@ class _Gather:
         self.share: torch.Tensor | None = None
 
 
-class HostCarrier:
+class HostCarrier(Carrier):
     """Everything but `send` happens in the back end's threads, while backward goes on."""
 
     def __init__(self, process_group: dist.ProcessGroup | None) -> None:
-        self._group = process_group
         self._ranks = dist.get_world_size(process_group)
-        self._rank = dist.get_rank(process_group)
         self._shift, self._factor = plan_averaging(self._ranks)
         self._buffers = Buffers()
-        # Collectives of one group must start in the same order on all ranks. Gathers start whenever a sum is complete,
-        # anywhere between the calls of the hook: so they have a group of their own, and an order of their own.
+        # Collectives of one group must start in the same order on all ranks. Runs that overflowed are sent again when
+        # all first attempts are there, also before or after calls of DDP itself, such as for unused parameters; gathers
+        # start when a sum is complete. So neither shares a group with DDP or with the other.
+        self._send_group = open_group(process_group)
         self._gather_group = open_group(process_group) if self._ranks > 2 else None
         self._gathers = InOrder(self._start_gather)
 
@@ -49,9 +49,6 @@ class HostCarrier:
         else:
             self._scatter(run, arrived)
 
-    def flush(self) -> None:
-        """Nothing is held back here."""
-
     def end_step(self) -> None:
         """See `Carrier`."""
         self._buffers.trim()
@@ -59,7 +56,7 @@ class HostCarrier:
 
     def _reduce(self, run: Run, arrived: Arrived) -> None:
         wire = self._encode(run, run.values.numel())
-        work = dist.all_reduce(wire, group=self._group, async_op=True)
+        work = dist.all_reduce(wire, group=self._send_group, async_op=True)
 
         def accept() -> None:
             self._accept(run, wire, arrived)
@@ -72,7 +69,7 @@ class HostCarrier:
         chunk = -(-run.values.numel() // self._ranks)
         own = self._encode(run, chunk * self._ranks)
         shown = self._buffers.take(own.numel(), own.dtype)
-        work = dist.all_to_all_single(shown, own, group=self._group, async_op=True)
+        work = dist.all_to_all_single(shown, own, group=self._send_group, async_op=True)
         gather = _Gather(run, arrived)
         self._gathers.announce(gather)
 

@@ -18,8 +18,8 @@ from .buffers import Buffers
 BLOCK_VALUES = 256  # with its scale a block is 260 bytes: 0.508 of what it is as halves
 BLOCK_BYTES = BLOCK_VALUES + 4
 LARGEST = 127
-# Smaller scales are no normal floats, and their inverse is infinite: such a block, below 1.5e-36, counts as zero.
-SMALLEST_SCALE = 2.0**-126
+# Such scales are no normal floats, and the inverse of small ones is infinite: a block below 1.5e-36 counts as zero.
+LARGEST_SUBNORMAL = 2.0**-126 - 2.0**-149
 # Blocks handled at a time on a CPU: few enough that what is between two passes stays in the cache.
 BLOCKS_AT_A_TIME = 512
 ROWS = 1024  # blocks of random numbers, a power of two
@@ -39,17 +39,20 @@ def encode_blocks(blocks: torch.Tensor, out: torch.Tensor | None = None) -> torc
         [n, 260], uint8: the values, then the block's scale as fp32. The scale of a block with inf or NaN is NaN.
     """
     wire = new_wire(len(blocks), blocks.device) if out is None else out
-    largest = torch.empty(len(blocks), dtype=torch.float32, device=blocks.device)
+    # Two reductions read less than one over magnitudes that are written first.
+    high, low = torch.empty(2, len(blocks), dtype=torch.float32, device=blocks.device)
+    for part, highest, lowest in _pieces(blocks, high, low):
+        torch.amax(part.float(), 1, out=highest)
+        torch.amin(part.float(), 1, out=lowest)
+    # All scales at once: these are many small steps.
+    # Not / LARGEST: on a GPU that would be this, on a CPU not quite.
+    scales = torch.maximum(high, low.neg_(), out=high).mul_(1 / LARGEST)
+    torch.threshold_(scales, LARGEST_SUBNORMAL, 0.0)
+    torch.sub(scales, scales - scales, out=wire[:, BLOCK_VALUES:].view(torch.float32)[:, 0])  # inf - NaN is NaN
+    rows = (scales.view(torch.int32) * HASH).bitwise_right_shift_(16).bitwise_and_(ROWS - 1)
+    inverse = scales.reciprocal_().nan_to_num_(nan=0.0, posinf=0.0)[:, None]
+    random_rows = _random_rows(blocks.device)
     with _rooms(blocks, 2) as (first, second):
-        for part, found in _pieces(blocks, largest):
-            torch.amax(torch.abs(part.float(), out=first[: len(part)]), 1, out=found)
-        # All scales at once: these are many small steps.
-        scales = largest.mul_(1 / LARGEST)  # not / LARGEST: on a GPU that would be this, on a CPU not quite
-        scales = torch.where(scales < SMALLEST_SCALE, 0.0, scales)
-        wire[:, BLOCK_VALUES:].view(torch.float32)[:, 0] = torch.where(scales < torch.inf, scales, torch.nan)
-        rows = (scales.view(torch.int32) * HASH >> 16) & (ROWS - 1)
-        inverse = scales.reciprocal_().nan_to_num_(nan=0.0, posinf=0.0)[:, None]
-        random_rows = _random_rows(blocks.device)
         for part, factors, chosen, target in _pieces(blocks, inverse, rows, wire[:, :BLOCK_VALUES].view(torch.int8)):
             random = torch.index_select(random_rows, 0, chosen, out=first[: len(part)])
             # Not addcmul: whether it rounds the product depends on the processor, and so would the bytes.
@@ -83,12 +86,18 @@ def mean_blocks(wires: torch.Tensor, out: torch.Tensor | None = None) -> torch.T
             total = target if mean.dtype == torch.float32 else second[: len(target)]
             for at, (part, factors) in enumerate(ranks):
                 if at == 0:
-                    torch.mul(part, factors, out=total)
+                    _scale(part, factors, total)
                 else:
-                    total.add_(torch.mul(part, factors, out=first[: len(part)]))
+                    total.add_(_scale(part, factors, first[: len(part)]))
             if total is not target:
                 target.copy_(total)
     return mean
+
+
+def _scale(values: torch.Tensor, factors: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    if out.is_cuda:
+        return torch.mul(values, factors, out=out)
+    return out.copy_(values).mul_(factors)  # on a CPU a product of two types first makes floats of one, in fresh memory
 
 
 def decode_blocks(wire: torch.Tensor) -> torch.Tensor:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 import torch.distributed as dist
 
 from .buffers import Buffers
-from .carrier import Arrived
+from .carrier import Arrived, Carrier
 from .host_carrier import open_group, when_done
 from .in_order import InOrder
-from .int8_blocks import BLOCK_BYTES, BLOCK_VALUES, encode_blocks, mean_blocks, new_wire
+from .int8_blocks import BLOCK_BYTES, BLOCK_VALUES, encode_blocks, mean_blocks
 from .run import Run
 
 # Blocks between gradients and wire at a time on a CPU: a whole bucket as floats would be fresh memory in each step, and
@@ -21,8 +22,8 @@ PIECE_BLOCKS = 4096
 LONE_BLOCKS = 64
 
 
-class Int8Carrier:
-    """A `Carrier`. Everything but `send` happens in the back end's threads, while backward goes on.
+class Int8Carrier(Carrier):
+    """A `Carrier`. On a CPU the hook only hands runs over: all else happens in other threads, while backward goes on.
 
     Args:
         process_group: None is the default group.
@@ -30,20 +31,35 @@ class Int8Carrier:
     """
 
     def __init__(self, process_group: dist.ProcessGroup | None, device: torch.device) -> None:
-        self._group = process_group
         self._ranks = dist.get_world_size(process_group)
         # On a GPU its allocator keeps memory, and knows which stream still uses it.
         self._buffers = Buffers() if device.type == "cpu" else None
-        # As in HostCarrier: gathers on a CPU start between the calls of the hook, in an order of their own.
+        # Calls of one group must come in the same order on all ranks. On a CPU threads of their own send and gather,
+        # whenever they come to it, also between calls of DDP itself, such as for unused parameters: so three groups.
+        self._send_group = open_group(process_group) if device.type == "cpu" else process_group
         self._gather_group = open_group(process_group) if device.type == "cpu" else process_group
         self._gathers = InOrder(self._start_gather)
+        # One thread, so that runs are sent in the order of the calls. On a GPU the calls' order is the stream's.
+        self._sender = ThreadPoolExecutor(1, "dsc-exchange-int8") if device.type == "cpu" else None
 
     def send(self, run: Run, arrived: Arrived) -> None:
         """See `Carrier`."""
+        if self._sender is None:
+            self._send(run, arrived)
+        else:
+            self._sender.submit(self._try_to_send, run, arrived)
+
+    def _try_to_send(self, run: Run, arrived: Arrived) -> None:
+        try:
+            self._send(run, arrived)
+        except Exception as error:  # nobody looks at what the thread raises
+            arrived(error)
+
+    def _send(self, run: Run, arrived: Arrived) -> None:
         exchange = Int8Exchange(run.values, run.sizes, self._ranks, self._buffers)
         own = exchange.encode()
         shown = exchange.take(len(own))
-        work = dist.all_to_all_single(shown, own, group=self._group, async_op=True)
+        work = dist.all_to_all_single(shown, own, group=self._send_group, async_op=True)
         gather = _Gather(run, exchange, arrived)
         self._gathers.announce(gather)
 
@@ -54,9 +70,6 @@ class Int8Carrier:
             self._gathers.drain()
 
         when_done(work, arrived, add)
-
-    def flush(self) -> None:
-        """Nothing is held back here."""
 
     def end_step(self) -> None:
         """See `Carrier`."""
@@ -130,9 +143,10 @@ class Int8Exchange:
         rows = shown.view(self._ranks, -1, BLOCK_BYTES)
         share = self.take(rows.shape[1])
         most = min(self._most_blocks, len(share))
-        room = torch.empty(most, BLOCK_VALUES, dtype=torch.float32, device=share.device)
+        room = self._take(most, BLOCK_VALUES, torch.float32)
         for part, target in zip(rows.split(most, 1), share.split(most)):
             encode_blocks(mean_blocks(part, out=room[: len(target)]), out=target)
+        self.give(room)
         return share
 
     def accept(self, whole: torch.Tensor) -> None:
@@ -146,14 +160,17 @@ class Int8Exchange:
 
     def take(self, count: int) -> torch.Tensor:
         """Room for so many blocks."""
-        if self._buffers is None:
-            return new_wire(count, self._values.device)
-        return self._buffers.take(count * BLOCK_BYTES, torch.uint8).view(count, BLOCK_BYTES)
+        return self._take(count, BLOCK_BYTES, torch.uint8)
 
-    def give(self, *wires: torch.Tensor) -> None:
+    def give(self, *rooms: torch.Tensor) -> None:
         """Gives back room that nobody uses any more."""
         if self._buffers is not None:
-            self._buffers.give(*(wire.view(-1) for wire in wires))
+            self._buffers.give(*(room.view(-1) for room in rooms))
+
+    def _take(self, count: int, width: int, dtype: torch.dtype) -> torch.Tensor:
+        if self._buffers is None:
+            return torch.empty(count, width, dtype=dtype, device=self._values.device)
+        return self._buffers.take(count * width, dtype).view(count, width)
 
     @property
     def _most_blocks(self) -> int:

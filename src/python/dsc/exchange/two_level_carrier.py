@@ -47,7 +47,7 @@ class _Passage:
         self.is_through.set()
 
 
-class TwoLevelCarrier:
+class TwoLevelCarrier(Carrier):
     """A `Carrier`. The hook only hands runs over: two threads do the rest, in the order of the calls on every rank.
 
     Args:
@@ -85,9 +85,6 @@ class TwoLevelCarrier:
         passage = _Passage(run, arrived)
         self._downs.put(passage)
         self._ups.put(passage)
-
-    def flush(self) -> None:
-        """Nothing is held back here."""
 
     def end_step(self) -> None:
         """See `Carrier`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .errors import FeedError
 from .table import Catalog, keep
 
 if TYPE_CHECKING:
@@ -48,10 +49,17 @@ class Sample:
             Extension → contents: {'jpg': view, 'cls': view}.
 
         Raises:
-            tarfile.TarError: the sample is no slice of a tar file.
+            FeedError: the sample is not of a tar shard.
+            tarfile.TarError: the sample is damaged.
         """
-        from .members import split_members
+        from .members import extension_of, split_members
 
+        format = self._catalog.encoding_of(self.id)["format"]
+        if format == "member":  # the only one: the sample is its contents
+            return {extension_of(self.name) or "": self.data}
+        if format != "tar":
+            hint = "use sample.data" if format == "file" else "use sample.row()"
+            raise FeedError("USAGE", f"{self.name} is not of a tar shard, so it has no members", hint)
         return split_members(self.data)
 
     def row(self, *, views: bool = False) -> dict[str, Any]:
@@ -72,7 +80,7 @@ class Sample:
         from .rows import decode_rows
 
         encoding = self._catalog.encoding_of(self.id)
-        row = decode_rows([self.data], [encoding], views)[0]
+        row = decode_rows([self.data], [encoding], lambda _: self.name, views)[0]
         partitions = self._catalog.partitions
         return partitions.add_to(row, self.name) if partitions else row
 
@@ -139,7 +147,8 @@ class Batch:
         """
         from .rows import decode_rows
 
-        rows = decode_rows(self.views(), self._catalog.encodings_of(self.ids), views)
+        encodings = self._catalog.encodings_of(self.ids)
+        rows = decode_rows(self.views(), encodings, lambda at: self._catalog.name_of(self.ids[at]), views)
         if partitions := self._catalog.partitions:
             for row, id in zip(rows, self.ids):
                 partitions.add_to(row, self._catalog.name_of(id))

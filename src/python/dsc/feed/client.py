@@ -24,9 +24,11 @@ from .wire import Frame, Message, format_frame, take_frame
 
 
 class _Waited(threading.local):
-    """How long this thread has waited for words of feeds, in seconds."""
+    """How long this thread has waited for feeds, in seconds."""
 
-    seconds = 0.0
+    seconds = 0.0  # for words of theirs
+    starting = 0.0  # until they were found, or started
+    is_counted = False  # something around what this thread does counts the waiting already
 
 
 WAITED = _Waited()
@@ -122,10 +124,10 @@ class FeedClient:
         self._send(Message.IDS, {"epoch": epoch, "step": step, "count": count})
         return memoryview(self._expect(Message.IDS, "ids").payload).cast("I").tolist()
 
-    def tell(self, kind: Message, fields: Mapping[str, Any]) -> None:
+    def tell(self, kind: Message, fields: Mapping[str, Any], payload: bytes = b"") -> None:
         """Says something that has no answer, and that a feed which is gone need not hear."""
         with contextlib.suppress(OSError):
-            self._socket.sendall(format_frame(kind, fields))
+            self._socket.sendall(format_frame(kind, fields, payload))
 
     def status(self) -> str:
         """The status of the feed, as JSON text."""

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import copy
 import os
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .accelerate_guard import refuse_to_be_divided_again
 from .batch import Batch, Sample
 from .client import FeedClient
+from .connections import Connections
 from .errors import FeedGone, pass_has_ended
 from .launch import JobFeed
+from .loader_waits import watch_loaders
 from .options import ReadOptions, rank_and_world, serve_options
 from .position import Begun, Place, Position
 from .state import find_place, make_state
+from .timed_feed import count_items
 from .torch_data import IterableDataset, get_worker_info
+from .waits import Waits
 
 
 class FeedDataset(IterableDataset[Any]):
@@ -113,44 +116,48 @@ class FeedDataset(IterableDataset[Any]):
         self.copy = copy
         self.skipped: list[list[int]] = []  # [epoch, id] of samples that the batches of this process came without
         self.is_packed_at_once = False  # what this worker yields; FeedLoader sets it
-        # Batches that stay valid although later ones were asked for, or 'auto'; FeedLoader(ahead=...) sets it.
-        self.keep: int | str = 0
+        self.connections = Connections(JobFeed(self.serving, own_world, timeout), self.reading)
         self.position = Position()
-        self._feed = JobFeed(self.serving, own_world, timeout)
-        self._reader = uuid.uuid4().hex  # tells this object's place from others' of the same rank
         self._home_pid = os.getpid()
-        self._client: FeedClient | None = None
-        self.holder: FeedClient | None = None  # a connection that keeps the feed from ending between passes
         self.appointed: Begun | None = None  # where FeedLoader wants this process's pass, or a new worker's first one
         self._passes = 0  # of this process
         self._pass: object = None
         self._place: Place | None = None  # of the pass that runs
         self._loaded: Place | None = None  # where the next pass goes on
-        self._info: dict[str, Any] | None = None
+        self.waits = Waits()
+        watch_loaders()
 
-    def connect(self, worker: int = 0, workers: int = 1) -> FeedClient:
-        """Opens another connection, as one of a rank's workers."""
-        hello = self.reading.hello(reader=self._reader, worker=worker, workers=workers, keep=self.keep)
-        return self._feed.connect(hello)
+    def connect(self) -> FeedClient:
+        """Opens another connection to the feed, beside those that the dataset itself reads with."""
+        return self.connections.connect()
 
     @property
     def info(self) -> dict[str, Any]:
         """The feed's description of the dataset: n, fingerprint, stepsPerEpoch, globalBatch, ..."""
-        if self._info is None:
-            self.hold()
-        assert self._info is not None
-        return self._info
+        return self.connections.info
 
     def expect_epoch(self, epoch: int) -> None:
         """Says where the next pass will begin, so that a feed started for it has that epoch's order ready."""
-        self._feed.epoch = epoch
+        self.connections.feed.epoch = epoch
 
     def hold(self) -> None:
         """Starts the feed if need be, and keeps it from ending for want of readers as long as this object is used."""
-        if self.holder is not None and self.holder.pid == os.getpid() and self.holder.is_alive():
-            return
-        self.holder = self.connect()
-        self._info = self.holder.info
+        self.connections.hold()
+
+    @property
+    def dsc_timed(self) -> FeedDataset:
+        """The dataset whose feed hears what trainers waited for."""
+        return self
+
+    def own_connection(self) -> FeedClient | None:
+        """A connection of this process, if it has one."""
+        return self.connections.find_own()
+
+    def tell_waits(self, *, is_last: bool = False) -> None:
+        """Tells the feed what this trainer has waited for, if it is time."""
+        client = self.own_connection()
+        if client is not None:
+            self.waits.tell(client, self.reading.rank, is_last=is_last)
 
     def __len__(self) -> int:
         return int(self.info["batchesPerEpoch"])
@@ -198,41 +205,33 @@ class FeedDataset(IterableDataset[Any]):
         worker = get_worker_info()
         if worker is None and os.getpid() != self._home_pid:  # a copy of its own, not a worker of the pass
             self.position, self._home_pid = Position(*self.position.next()), os.getpid()
-            self._reader = uuid.uuid4().hex
+            self.connections.become_another_reader()
         self._pass = object()
         loaded, self._loaded = self._loaded, None
-        epoch, step, run = self._next_place(number, None if loaded is None else (loaded.epoch, loaded.step))
+        appointed, self.appointed = self.appointed, None
+        at = None if loaded is None else (loaded.epoch, loaded.step)
+        epoch, step, run = self.position.begin_pass(number, appointed=appointed, at=at)
         self.expect_epoch(epoch)
-        client = self._own_client()
+        client = self.connections.open_client()
         try:
             client.start(epoch, step, run)
         except FeedGone:
-            if not self._feed.can_be_started_again:
+            if not self.connections.feed.can_be_started_again:
                 raise
-            self._client = None
-            client = self._own_client()
+            client = self.connections.reopen_client()
             client.start(epoch, step, run)
         return client, Place(epoch, step, 0 if loaded is None else loaded.given)
 
-    def _next_place(self, number: int, at: tuple[int, int] | None) -> Begun:
-        appointed, self.appointed = self.appointed, None
-        worker = get_worker_info()
-        if worker is None:
-            return appointed or self.position.begin(uuid.uuid4().hex, at=at)
-        if appointed is not None and number == 1:
-            return appointed
-        return self.position.begin(f"{worker.seed - worker.id}:{number}", worker.id, number=number, at=at)
-
-    def _own_client(self) -> FeedClient:
-        """This process's connection; a forked copy of another process's is left alone."""
-        worker = get_worker_info()
-        if self._client is None or self._client.pid != os.getpid():
-            self._client = self.connect(worker.id, worker.num_workers) if worker else self.connect()
-            self._info = self._client.info
-        return self._client
-
     def __iter__(self) -> Iterator[Any]:
         refuse_to_be_divided_again(self.reading.world)
+        if get_worker_info() is not None:
+            return self.items()
+        if self.reading.batch_size is None and self.transform is None:
+            return self._samples(count_items(self, self.batches()))  # cheaper than counting for every sample
+        return count_items(self, self.items())
+
+    def items(self) -> Iterator[Any]:
+        """The same as iterating, for a caller that counts its own waits."""
         batches = self.batches()
         return self._samples(batches) if self.reading.batch_size is None else self._transformed(batches)
 
@@ -282,19 +281,18 @@ class FeedDataset(IterableDataset[Any]):
     def __getstate__(self) -> dict[str, Any]:
         refuse_to_be_divided_again(self.reading.world)
         self.hold()  # so that it does not end before the other process is there
-        nothing = {"_client": None, "holder": None, "_pass": None, "_place": None}
-        return {**self.__dict__, **nothing}
+        return {**self.__dict__, "connections": copy.copy(self.connections), "_pass": None, "_place": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        watch_loaders()
         if os.getpid() == self._home_pid and get_worker_info() is None:  # copied, not handed to a worker
-            self.position, self._reader = Position(*self.position.next()), uuid.uuid4().hex
-            self._feed, self._loaded = copy.copy(self._feed), copy.copy(self._loaded)
+            self.position, self._loaded = Position(*self.position.next()), copy.copy(self._loaded)
+            self.connections.become_another_reader()
             self.skipped, self.appointed, self._passes = list(self.skipped), None, 0
 
     def close(self) -> None:
         """Ends the connections. Used again, it finds the feed again, or starts it."""
-        for client in (self._client, self.holder):
-            if client is not None and client.pid == os.getpid():
-                client.close()
-        self._client = self.holder = None
+        if self.waits.has_counted:
+            self.tell_waits(is_last=True)
+        self.connections.close()

@@ -149,6 +149,10 @@ class _Memory(NamedTuple):
     mapping: mmap.mmap
 
 
+class WorkerEnded(RuntimeError):
+    """A worker ended between sending a batch and the trainer's opening of its memory."""
+
+
 _memories: dict[tuple[int, int], _Memory] = {}  # of workers, by their process and the index of the room
 
 
@@ -164,7 +168,13 @@ def _map(address: _Address) -> mmap.mmap:
     memory = _memories.get(place)
     if memory is None or memory.key != address.key:
         forget_workers()
-        fd = os.open(f"/proc/{address.pid}/fd/{address.fd}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fd = os.open(f"/proc/{address.pid}/fd/{address.fd}", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:  # a zombie's folder is root's: EACCES
+            raise WorkerEnded(
+                f"cannot open the batch that DataLoader worker (pid {address.pid}) sent: {error.strerror}; "
+                "most likely the worker has ended"
+            ) from error
         try:
             memory = _memories[place] = _Memory(address.key, mmap.mmap(fd, address.size))
         finally:

@@ -153,7 +153,7 @@ def _start(target: str | None, arguments: Sequence[str], path: str) -> None:
         except OSError as error:
             raise FeedError("FEED_GONE", f"{command[0]} cannot be run: {error.strerror}", _INSTALLING) from None
         began = told = time.monotonic()
-        while not _answers(path):
+        while not (os.path.exists(path) and _answers(path)):
             if process.poll() is not None:
                 log.seek(0)
                 said = log.read().decode(errors="replace").strip()
@@ -166,7 +166,7 @@ def _start(target: str | None, arguments: Sequence[str], path: str) -> None:
                     "dsc status shows what is staged",
                     stacklevel=2,
                 )
-            time.sleep(min(0.5, 0.02 + (now - began) / 50))
+            time.sleep(min(0.5, 0.002 + (now - began) / 200))
 
 
 def _failure(what: str, said: str, command: Sequence[str]) -> FeedError:

@@ -20,7 +20,6 @@ from .parcels import CollateParcel, Parcel, Parcels
 from .position import Begun
 from .rest_of_epoch import OPTIONS, RestOfEpoch, find_skip
 from .state import find_place, make_state
-from .waits import Waits
 from .worker_failure import explain_worker_failure
 
 
@@ -64,7 +63,7 @@ class FeedLoader:
         self._dataset = dataset
         self._ahead = ahead
         self._running: Ahead[Parcel] | None = None
-        dataset.keep = ahead
+        dataset.connections.keep = ahead
         if collate_fn is None and dataset.transform is not None:
             collate_fn = default_collate
         self._loader: DataLoader[Parcel] = DataLoader(
@@ -86,7 +85,6 @@ class FeedLoader:
         self._worker_passes = 0  # of the present persistent workers
         self._pid = 0  # of the process that the pass belongs to
         self._skipped: list[list[int]] = []
-        self._waits = Waits()
         self._is_given_back = False  # Lightning has loaded the state that the next pass begins at
 
     @property
@@ -141,15 +139,16 @@ class FeedLoader:
         self._choose_place()
         self._end_pass()
         self._pid = os.getpid()
-        with self._waits.counted(is_start=True):
+        with self._dataset.waits.counted(is_start=True):
             self._dataset.hold()
-        self._dataset.keep = self._dataset.info["keep"]  # what a feed has chosen holds for the one after it, too
+        # The choice of one feed holds for the next, too.
+        self._dataset.connections.keep = self._dataset.info["keep"]
         self._worker_passes += 1
         self._dataset.position.set(
             self._epoch, self._step, self._worker_passes if self._loader.persistent_workers else 0
         )
         self._dataset.appointed = Begun(self._epoch, self._step, uuid.uuid4().hex)
-        with self._waits.counted(is_start=False):
+        with self._dataset.waits.counted(is_start=False):
             batches = iter(self._loader)  # starts the workers
         return self._one_pass(self._pass, batches)
 
@@ -198,18 +197,19 @@ class FeedLoader:
                 began = time.monotonic()
                 try:
                     parcel = next(batches, None)
-                except RuntimeError as error:
+                except (RuntimeError, OSError, EOFError) as error:
                     failure = explain_worker_failure(error, workers, self.state_dict())
                     if failure is None or isinstance(error, FeedError):
                         raise
                     self._end_workers()
                     raise failure from error
-                self._waits.add(time.monotonic() - began, parcel)
+                share = parcel.feed_share if parcel is not None else 0.0
+                self._dataset.waits.add(time.monotonic() - began, share)
                 if parcel is None or parcel.error is not None:
                     break
                 self._step += 1
                 self._skipped += parcel.skipped
-                self._tell_waits()
+                self._dataset.tell_waits()
                 yield parcel.batch
         finally:
             if this_pass == self._pass and self._running is not None:
@@ -218,16 +218,11 @@ class FeedLoader:
             elif this_pass == self._pass and hasattr(batches, "close"):
                 batches.close()
             forget_workers()
-            self._tell_waits(is_last=True)
+            self._dataset.tell_waits(is_last=True)
         if parcel is not None and parcel.error is not None:
             del batches  # its workers end now; kept alive by a traceback they would be waited for when that is freed
             raise self._at_this_place(parcel.error)
         self._epoch, self._step = self._epoch + 1, 0
-
-    def _tell_waits(self, *, is_last: bool = False) -> None:
-        holder = self._dataset.holder  # workers have the connections that batches come over
-        if holder is not None and holder.pid == os.getpid():
-            self._waits.tell(holder, self._dataset.reading.rank, is_last=is_last)
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that epoch's; a place inside of it that a state was loaded for stays.

@@ -35,6 +35,15 @@ class MapDataset(Dataset[Any]):
         self.transform = transform
         self._client: FeedClient | None = None
 
+    @property
+    def dsc_timed(self) -> FeedDataset:
+        """The dataset whose feed hears what trainers waited for."""
+        return self.feed
+
+    def own_connection(self) -> FeedClient | None:
+        """A connection of this process, if it has one."""
+        return self._client if self._client is not None and self._client.pid == os.getpid() else None
+
     def __len__(self) -> int:
         return int(self.feed.info["n"])
 

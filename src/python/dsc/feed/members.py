@@ -43,6 +43,12 @@ class _Bytes(io.RawIOBase):
         return True
 
 
+def extension_of(name: str) -> str | None:
+    """The extension in a member's name, in lower case. None if WebDataset passes such names over."""
+    key, dot, extension = name.rpartition("/")[2].partition(".")
+    return extension.lower() if key and dot else None
+
+
 def split_members(view: memoryview) -> dict[str, memoryview]:
     """The members of a slice of a tar file that begins with a header, by extension, as WebDataset has them.
 
@@ -61,10 +67,9 @@ def split_members(view: memoryview) -> dict[str, memoryview]:
     members: dict[str, memoryview] = {}
     with tarfile.TarFile(fileobj=_Bytes(view)) as archive:
         for member in archive:
-            key, dot, extension = member.name.rpartition("/")[2].partition(".")
-            if not member.isreg() or not key or not dot or _META.match(member.name):
+            extension = extension_of(member.name)
+            if not member.isreg() or extension is None or _META.match(member.name):
                 continue
-            extension = extension.lower()
             if member.sparse is None:
                 data = view[member.offset_data : member.offset_data + member.size]
                 if len(data) < member.size:

@@ -22,6 +22,11 @@ class Parcel(NamedTuple):
     made: float = 0.0  # seconds that it took
     waited: float = 0.0  # the part in which its maker waited for the feed
 
+    @property
+    def feed_share(self) -> float:
+        """The part of its time in which its maker waited for the feed: 0 to 1."""
+        return min(1.0, self.waited / self.made) if self.made > 0 else 0.0
+
 
 class Parcels(IterableDataset[Parcel]):
     """The items of a dataset, each as a parcel."""
@@ -31,7 +36,7 @@ class Parcels(IterableDataset[Parcel]):
 
     def __iter__(self) -> Iterator[Parcel]:
         self._dataset.is_packed_at_once = get_worker_info() is not None
-        return self._parcels(iter(self._dataset))
+        return self._parcels(self._dataset.items())
 
     def _parcels(self, batches: Iterator[Any]) -> Iterator[Parcel]:
         skipped = self._dataset.skipped

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from .errors import pass_has_ended
 from .launch import runtime_folder
+from .torch_data import get_worker_info
 
 
 class Begun(NamedTuple):
@@ -62,6 +63,21 @@ class Position:
         with self._locked() as file:
             epoch, step = _read(file)["next"]
             return int(epoch), int(step)
+
+    def begin_pass(self, number: int, *, appointed: Begun | None, at: tuple[int, int] | None) -> Begun:
+        """Begins this process's next pass; in a worker of a loader, together with the other workers.
+
+        Args:
+            number: of the pass among those of this process.
+            appointed: a pass that was begun for this process already, or for the first one of a worker.
+            at: where a pass begins that goes on from a state.
+        """
+        worker = get_worker_info()
+        if worker is None:
+            return appointed or self.begin(uuid.uuid4().hex, at=at)
+        if appointed is not None and number == 1:
+            return appointed
+        return self.begin(f"{worker.seed - worker.id}:{number}", worker.id, number=number, at=at)
 
     def begin(self, token: str, worker: int = 0, *, number: int = 1, at: tuple[int, int] | None = None) -> Begun:
         """Begins a pass, or joins the one that other workers have begun.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import re
 import struct
@@ -12,16 +13,16 @@ from typing import Any, TypeAlias
 from .errors import FeedError
 
 _Decoder: TypeAlias = Callable[[memoryview, Mapping[str, Any]], dict[str, Any]]
-_WHICH = "sample.name says which"
 _ESCAPED = re.compile(r'\\["\\]|""')
 
 
-def decode_row(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
+def decode_row(data: memoryview, encoding: Mapping[str, Any], name_of: Callable[[], str]) -> dict[str, Any]:
     """The values of one sample by name.
 
     Args:
         data: its bytes as the feed gives them.
         encoding: how they are stored, as `Catalog.encoding_of` says.
+        name_of: gives the name of the sample, for one that is not as it should be.
 
     Returns:
         Name → value; a tar shard's members are views of `data`, what other formats hold are Python's own values.
@@ -29,16 +30,29 @@ def decode_row(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         FeedError: the sample has no parts, or is not what its format says.
     """
+    if encoding["format"] == "member":
+        from .members import extension_of
+
+        return {extension_of(name_of()) or "": data}
     decode = _DECODERS.get(encoding["format"])
     if decode is None:
         raise FeedError("USAGE", "these samples are whole files, which have no fields", "use sample.data")
-    return decode(data, encoding)
+    try:
+        return decode(data, encoding)
+    except FeedError as error:
+        raise FeedError(error.code, f"{name_of()}: {error.message}", error.hint) from None
 
 
 def decode_rows(
-    samples: Sequence[memoryview], encodings: Sequence[Mapping[str, Any]], views: bool = False
+    samples: Sequence[memoryview],
+    encodings: Sequence[Mapping[str, Any]],
+    name_of: Callable[[int], str],
+    views: bool = False,
 ) -> list[dict[str, Any]]:
-    """Several samples, each as `decode_row`; with `views`, large bytes of rows of Parquet as views of the samples."""
+    """Several samples, each as `decode_row`; with `views`, large bytes of rows of Parquet as views of the samples.
+
+    `name_of` gives the name of a sample by its place among them.
+    """
     if all(encoding["format"] == "row" for encoding in encodings):
         if views:
             from .parquet_views import view_rows
@@ -47,7 +61,8 @@ def decode_rows(
         from .parquet_rows import read_rows
 
         return read_rows(samples)
-    return [decode_row(sample, encoding) for sample, encoding in zip(samples, encodings)]
+    pairs = enumerate(zip(samples, encodings))
+    return [decode_row(sample, encoding, functools.partial(name_of, at)) for at, (sample, encoding) in pairs]
 
 
 def _members(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,9 +75,9 @@ def _json(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
     try:
         value = json.loads(bytes(data))
     except ValueError as error:
-        raise FeedError("COPY_DAMAGED", f"a line is not JSON: {error}", _WHICH) from None
+        raise FeedError("COPY_DAMAGED", f"a line is not JSON: {error}") from None
     except RecursionError:
-        raise FeedError("COPY_DAMAGED", "a line of JSON is nested deeper than Python reads", _WHICH) from None
+        raise FeedError("COPY_DAMAGED", "a line of JSON is nested deeper than Python reads") from None
     if isinstance(value, dict):
         return value
     raise FeedError("COPY_DAMAGED", f"a line is {type(value).__name__}, not an object", "json.loads(sample.data)")
@@ -82,7 +97,7 @@ def _csv(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
         lines = _text(data).split("\n")
         records = list(csv.reader([f"{line}\n" for line in lines], delimiter=encoding["delimiter"]))
     except csv.Error as error:
-        raise FeedError("COPY_DAMAGED", f"a record is not CSV: {error}", _WHICH) from None
+        raise FeedError("COPY_DAMAGED", f"a record is not CSV: {error}") from None
     return _fields(columns, records[0] if len(records) == 1 else [])
 
 
@@ -107,7 +122,7 @@ def _text(data: memoryview) -> str:
     try:
         return bytes(data).decode()
     except UnicodeDecodeError as error:
-        raise FeedError("COPY_DAMAGED", f"a record is not CSV: {error}", _WHICH) from None
+        raise FeedError("COPY_DAMAGED", f"a record is not CSV: {error}") from None
 
 
 def _fields(columns: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
@@ -116,7 +131,6 @@ def _fields(columns: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
     raise FeedError(
         "COPY_DAMAGED",
         f"a record has {len(fields)} fields, its file's header {len(columns)}",
-        _WHICH,
     )
 
 
@@ -142,7 +156,7 @@ def _named(decode: _Decoder, data: memoryview, encoding: Mapping[str, Any]) -> d
     try:
         return decode(data, encoding)
     except (ValueError, KeyError, IndexError, struct.error) as error:
-        raise FeedError("COPY_DAMAGED", f"a row of {encoding['format']} cannot be read: {error}", _WHICH) from None
+        raise FeedError("COPY_DAMAGED", f"a row of {encoding['format']} cannot be read: {error}") from None
 
 
 _DECODERS: dict[str, _Decoder] = {

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
+import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from .client import WAITED, FeedClient
+from .torch_data import get_worker_info
 from .wire import Message
 
-if TYPE_CHECKING:
-    from .client import FeedClient
-    from .parcels import Parcel
-
 _TELL_SECONDS = 10.0  # at most so much is lost with a trainer that is killed
+_MOST_STEPS = 1000  # that are kept until then
+_FIRST_TELL_SECONDS, _MOST_TELL_SECONDS = 0.05, 1.0  # of a worker, which says more and more seldom
 
 
 class _Clock:
@@ -33,12 +36,112 @@ class _Clock:
 _clock = _Clock()
 
 
+class Lap(NamedTuple):
+    """How long this thread had waited when it began to wait once more, in seconds; `began` by the clock."""
+
+    began: float
+    waited: float
+    starting: float
+
+
+def begin_lap() -> Lap:
+    """The lap that begins now."""
+    return Lap(time.monotonic(), WAITED.seconds, WAITED.starting)
+
+
+@contextlib.contextmanager
+def count_as_start() -> Iterator[None]:
+    """Counts what this thread waits inside as the start of a feed, also what it waits there for its words.
+
+    A process with a feed no longer waits for its dataset to be staged, so its time counts from then on.
+    """
+    began, waited = time.monotonic(), WAITED.seconds
+    try:
+        yield
+        _clock.begin()
+    finally:
+        WAITED.starting += time.monotonic() - began
+        WAITED.seconds = waited
+
+
+@dataclass
+class _Steps:
+    """How long each step of a trainer took, from one request for a batch to the next, and how long it waited in it.
+
+    Ranks that exchange gradients wait for the slowest of them in the same step, which only their feed can tell.
+    """
+
+    _first: int = 0
+    _began: float = 0.0
+    _waited: float = 0.0
+    _told: list[int] = field(default_factory=list)  # pairs, in microseconds
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are so many that the feed should hear of them."""
+        return len(self._told) >= 2 * _MOST_STEPS
+
+    def begin(self, began: float, waited: float) -> None:
+        """Ends the step before, and begins one that waited so long for its batch, in seconds."""
+        if self._began > 0:
+            self._told += (_microseconds(began - self._began), _microseconds(self._waited))
+        self._began, self._waited = began, waited
+
+    def take(self) -> tuple[int, bytes]:
+        """The number of the first step that ended since the last call; the pairs of all of them, as u32."""
+        first, told = self._first, self._told
+        self._first, self._told = first + len(told) // 2, []
+        return first, struct.pack(f"<{len(told)}I", *told)
+
+
+def _microseconds(seconds: float) -> int:
+    return min(0xFFFF_FFFF, round(1e6 * seconds))
+
+
 class Waits:
-    """The waits of one loader since it told last, in seconds."""
+    """The waits of one trainer since it told last, in seconds. It trains in the thread that makes this object."""
 
     def __init__(self) -> None:
+        self._home_thread = threading.get_ident()
+        self._feed = self._transform = self._start = self._loader = 0.0
+        self._steps = _Steps()
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether a wait that begins now holds training up, and nothing around it counts it already.
+
+        Waits in workers, and in threads that read ahead, do not hold training up by themselves.
+        """
+        return not WAITED.is_counted and get_worker_info() is None and threading.get_ident() == self._home_thread
+
+    @property
+    def has_counted(self) -> bool:
+        """Whether there are waits that the feed has not been told of."""
+        return self._feed + self._transform + self._start + self._loader > 0
+
+    def begin(self) -> Lap | None:
+        """Begins to wait for an item; None if this wait does not count."""
+        if not self.can_begin:
+            return None
         _clock.begin()
-        self._feed = self._transform = self._start = 0.0
+        WAITED.is_counted = True
+        return begin_lap()
+
+    def end(self, lap: Lap | None, *, has_workers: bool = False) -> None:
+        """Counts what has passed: what the feed did not take was `transform`'s or, with workers, the loader's."""
+        if lap is None:
+            return
+        WAITED.is_counted = False
+        feed, start = WAITED.seconds - lap.waited, WAITED.starting - lap.starting
+        waited = time.monotonic() - lap.began
+        rest = waited - feed - start
+        self._steps.begin(lap.began, waited)
+        self._feed += feed
+        self._start += start
+        if has_workers:
+            self._loader += rest
+        else:
+            self._transform += rest
 
     @contextlib.contextmanager
     def counted(self, *, is_start: bool) -> Iterator[None]:
@@ -54,27 +157,51 @@ class Waits:
             else:
                 self._transform += seconds
 
-    def add(self, seconds: float, parcel: Parcel | None) -> None:
-        """Adds what the trainer waited for a parcel: for the feed in the share in which the parcel's maker did."""
-        share = min(1.0, parcel.waited / parcel.made) if parcel is not None and parcel.made > 0 else 0.0
+    def add(self, seconds: float, share: float) -> None:
+        """Adds what the trainer waited for a batch of a worker, and the share of it that is the feed's: 0 to 1."""
         self._feed += seconds * share
         self._transform += seconds * (1 - share)
+        self._steps.begin(time.monotonic() - seconds, seconds)
 
     def tell(self, feed: FeedClient, rank: int, *, is_last: bool) -> None:
         """Tells the feed, if it is time or the pass is over, and starts from zero."""
         now = time.monotonic()
-        if now - _clock.told_at < _TELL_SECONDS and not is_last:
+        if now - _clock.told_at < _TELL_SECONDS and not is_last and not self._steps.is_full:
             return
         milliseconds = {
             "elapsedMs": now - _clock.told_at,
             "feedMs": self._feed,
             "transformMs": self._transform,
             "startMs": self._start,
+            "loaderMs": self._loader,
         }
         fields = {name: round(1000 * seconds) for name, seconds in milliseconds.items()}
-        feed.tell(Message.WAITS, {"rank": rank, "gpus": count_gpus(), **fields})
+        first, steps = self._steps.take()
+        feed.tell(Message.WAITS, {"rank": rank, "gpus": count_gpus(), "firstStep": first, **fields}, steps)
         _clock.told_at = now
-        self._feed = self._transform = self._start = 0.0
+        self._feed = self._transform = self._start = self._loader = 0.0
+
+
+class Made:
+    """How long a worker of torch's DataLoader takes to make batches, and for how much of it it waits for the feed."""
+
+    def __init__(self) -> None:
+        self._made = self._waited = 0.0
+        self._told_after = _FIRST_TELL_SECONDS
+
+    def add(self, lap: Lap) -> None:
+        """Adds the batch that was begun at `lap`."""
+        self._made += time.monotonic() - lap.began - (WAITED.starting - lap.starting)
+        self._waited += WAITED.seconds - lap.waited
+
+    def tell(self, feed: FeedClient, rank: int) -> None:
+        """Tells the feed, which divides by it what the trainer waited for its workers, if there is enough to say."""
+        if self._made < self._told_after:
+            return
+        fields = {"madeMs": round(1000 * self._made), "waitedMs": round(1000 * self._waited)}
+        feed.tell(Message.MADE, {"rank": rank, **fields})
+        self._made = self._waited = 0.0
+        self._told_after = min(_MOST_TELL_SECONDS, 2 * self._told_after)
 
 
 def count_gpus() -> int:

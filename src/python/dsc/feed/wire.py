@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..frames import START_BYTES, Wire, format_start, parse_head, parse_start
 
-WIRE = Wire(b"DSCS", 8)
+WIRE = Wire(b"DSCS", 9)
 
 
 class Message(IntEnum):
@@ -29,6 +29,7 @@ class Message(IntEnum):
     STOP = 13
     NOTE = 14
     WAITS = 15
+    MADE = 16
 
 
 class Frame(NamedTuple):

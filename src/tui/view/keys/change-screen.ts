@@ -8,7 +8,7 @@ import {
   TABS,
 } from '../lists/list-rows.js'
 import { FIRST_POSITIONS, findList, type ScreenState } from '../screen-state.js'
-import type { KeyPress, KeyTarget } from './key-press.js'
+import type { KeyOutcome, KeyPress, KeyTarget } from './key-press.js'
 
 /** Moves the cursor of the list by `by` rows. */
 export function moveCursor(state: ScreenState, by: number, { rows, height }: KeyTarget): ScreenState {
@@ -88,6 +88,11 @@ export function leaveQuestion(state: ScreenState): ScreenState {
 /** Shows a message in the last line. */
 export function note(state: ScreenState, text: string): ScreenState {
   return { ...state, message: { text, isError: false } }
+}
+
+/** Shows in the last line why a key or a command does nothing. */
+export function refuse(state: ScreenState, text: string): KeyOutcome {
+  return { state: { ...state, message: { text, isError: true } } }
 }
 
 /** Opens the line of commands. */

@@ -2,7 +2,7 @@ import { findKeepers } from '../../../cache/status/explain-copy.js'
 import { formatByteSize } from '../../../model/byte-size.js'
 import type { CopyLock, CopyUse } from '../../../model/copy.js'
 import type { ScreenState } from '../screen-state.js'
-import { askCommand, note } from './change-screen.js'
+import { askCommand, note, refuse } from './change-screen.js'
 import { askFirst, endShown } from './end-keys.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
 
@@ -40,7 +40,7 @@ export function act(state: ScreenState, text: string, target: KeyTarget): KeyOut
     case 'e': {
       if (!copy) return { state: note(state, 'no copy to evict here') }
       const obstacle = findObstacle(copy, ownNode)
-      if (obstacle !== undefined) return { state: { ...state, message: { text: obstacle, isError: true } } }
+      if (obstacle !== undefined) return refuse(state, obstacle)
       const question = `Evict ${copy.dataset} from ${copy.node} (${formatByteSize(copy.chargedBytes)})?`
       const action = { kind: 'evict', copyId: copy.copyId, dataset: copy.dataset } as const
       return askFirst(state, { question, action, refusal: 'not evicted' })

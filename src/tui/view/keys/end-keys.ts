@@ -1,5 +1,5 @@
 import type { Action, ScreenState } from '../screen-state.js'
-import { note } from './change-screen.js'
+import { note, refuse } from './change-screen.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
 
 /** `x`: after confirmation, ends the lease under the cursor, or the staging of the copy, if possible. */
@@ -29,8 +29,4 @@ export function askFirst(
   asked: { readonly question: string; readonly action: Action; readonly refusal: string },
 ): KeyOutcome {
   return { state: { ...state, mode: { kind: 'confirm', ...asked } } }
-}
-
-function refuse(state: ScreenState, text: string): KeyOutcome {
-  return { state: { ...state, message: { text, isError: true } } }
 }

@@ -1,4 +1,4 @@
-import type { ScreenState } from '../screen-state.js'
+import type { Action, ScreenState } from '../screen-state.js'
 import { browse } from './browse-keys.js'
 import {
   askCommand,
@@ -12,7 +12,7 @@ import {
 } from './change-screen.js'
 import { takeCandidate } from './complete-command.js'
 import { act } from './copy-keys.js'
-import type { KeyOutcome, KeyPress, KeyTarget } from './key-press.js'
+import { findStep, type KeyOutcome, type KeyPress, type KeyTarget, nameKey } from './key-press.js'
 import { runCommand } from './run-command.js'
 
 /** Applies one key to the screen. */
@@ -39,64 +39,47 @@ export function handleKey(before: ScreenState, key: KeyPress, target: KeyTarget)
     }
     case 'command':
       return typeCommand(state, key, target)
-    case 'ask-lock-reason': {
-      const { copyId, dataset, text } = state.mode
-      if (key.name === 'enter') {
-        const reason = text.trim() || 'locked in dsc status'
-        return { state: leaveQuestion(state), effect: { kind: 'lock', copyId, dataset, reason } }
-      }
-      if (key.name === 'escape') return { state: leaveQuestion(state) }
-      return { state: { ...state, mode: { ...state.mode, text: edit(text, key) } } }
-    }
+    case 'ask-lock-reason':
     case 'ask-dataset': {
-      const dataset = state.mode.text.trim()
-      if (key.name === 'escape' || (key.name === 'enter' && dataset === ''))
-        return { state: leaveQuestion(state) }
-      if (key.name === 'enter') return { state: leaveQuestion(state), effect: { kind: 'prepare', dataset } }
-      return { state: { ...state, mode: { ...state.mode, text: edit(state.mode.text, key) } } }
+      const { mode } = state
+      if (key.name === 'escape') return { state: leaveQuestion(state) }
+      if (key.name !== 'enter') return { state: { ...state, mode: { ...mode, text: edit(mode.text, key) } } }
+      return { state: leaveQuestion(state), effect: answerQuestion(mode) }
     }
   }
 }
 
 function lookInside(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOutcome {
-  if (state.mode.kind !== 'detail') return { state }
-  const scrollBy = (by: number): KeyOutcome => ({
-    state:
-      state.mode.kind === 'detail'
-        ? { ...state, mode: { ...state.mode, scroll: Math.max(0, state.mode.scroll + by) } }
-        : state,
-  })
+  const step = findStep(key, target.height)
+  if (step !== undefined) return scrollBy(state, step)
+  const { copy } = target
   switch (key.name) {
-    case 'enter':
-      if (!target.copy) return { state }
-      return {
-        state: enterScope(state, {
-          copyId: target.copy.copyId,
-          label: `${target.copy.dataset} on ${target.copy.node}`,
-          opens: 'leases',
-        }),
-      }
+    case 'enter': {
+      if (!copy) return { state }
+      const label = `${copy.dataset} on ${copy.node}`
+      return { state: enterScope(state, { copyId: copy.copyId, label, opens: 'leases' }) }
+    }
     case 'escape':
     case 'left':
     case 'backspace':
       return { state: leaveDetail(state) }
-    case 'up':
-      return scrollBy(-1)
-    case 'down':
-      return scrollBy(1)
-    case 'page-up':
-      return scrollBy(-target.height)
-    case 'page-down':
-      return scrollBy(target.height)
-    case 'home':
-      return scrollBy(Number.NEGATIVE_INFINITY)
-    case 'text':
-      if (key.text === 'k') return scrollBy(-1)
-      if (key.text === 'j') return scrollBy(1)
-      return act(state, key.text, target)
     default:
-      return { state }
+      return act(state, nameKey(key), target)
   }
+}
+
+function scrollBy(state: ScreenState, by: number): KeyOutcome {
+  const { mode } = state
+  if (!('scroll' in mode)) return { state }
+  return { state: { ...state, mode: { ...mode, scroll: Math.max(0, mode.scroll + by) } } }
+}
+
+/** The action that an answered question asks for, if any. */
+function answerQuestion(asked: Extract<ScreenState['mode'], { kind: `ask-${string}` }>): Action | undefined {
+  const text = asked.text.trim()
+  if (asked.kind === 'ask-dataset') return text === '' ? undefined : { kind: 'prepare', dataset: text }
+  const { copyId, dataset } = asked
+  return { kind: 'lock', copyId, dataset, reason: text || 'locked in dsc status' }
 }
 
 /** A line with history (up, down) and completion (Tab). Its letters are not the keys of the same name. */
@@ -147,20 +130,7 @@ function typeFilter(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
 
 /** Scrolls the help, the report or the list of troubles. Keys that do not scroll close it. */
 function readText(state: ScreenState, key: KeyPress, { height }: KeyTarget): KeyOutcome {
-  const { mode } = state
-  if (mode.kind !== 'help' && mode.kind !== 'troubles' && mode.kind !== 'report') return { state }
   if (key.text === ':') return { state: askCommand(state) }
-  const steps: Readonly<Partial<Record<string, number>>> = {
-    up: -1,
-    down: 1,
-    'page-up': -height,
-    'page-down': height,
-    home: Number.NEGATIVE_INFINITY,
-    k: -1,
-    j: 1,
-    ' ': height,
-  }
-  const by = steps[key.name === 'text' ? key.text : key.name]
-  if (by === undefined) return { state: leaveQuestion(state) }
-  return { state: { ...state, mode: { ...mode, scroll: Math.max(0, mode.scroll + by) } } }
+  const step = findStep(key, height)
+  return step === undefined ? { state: leaveQuestion(state) } : scrollBy(state, step)
 }

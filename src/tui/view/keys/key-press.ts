@@ -47,5 +47,25 @@ export interface KeyTarget {
 /** The effects of a key: the new state, and any further action. */
 export interface KeyOutcome {
   readonly state: ScreenState
-  readonly effect?: Effect
+  readonly effect?: Effect | undefined
+}
+
+/** The character that a key types, or the key's name. */
+export function nameKey({ name, text }: KeyPress): string {
+  return name === 'text' ? text : name
+}
+
+/** How many rows a key moves or scrolls, by pages of so many rows; undefined: it does something else. */
+export function findStep(key: KeyPress, pageRows: number): number | undefined {
+  const steps = new Map([
+    ['up', -1],
+    ['k', -1],
+    ['down', 1],
+    ['j', 1],
+    ['page-up', -pageRows],
+    ['page-down', pageRows],
+    [' ', pageRows],
+    ['home', Number.NEGATIVE_INFINITY],
+  ])
+  return steps.get(nameKey(key))
 }

@@ -8,6 +8,7 @@ import {
   leaveDetail,
   leaveScope,
   note,
+  refuse,
   showList,
   sortByColumn,
   withFilter,
@@ -103,25 +104,25 @@ export function runCommand(before: ScreenState, text: string, target: KeyTarget)
   const names = [...LIST_COMMANDS, ...SCREEN_COMMANDS].map(({ name }) => name)
   const found = names.includes(word) ? [word] : names.filter((name) => name.startsWith(word))
   if (found.length === 0)
-    return fail(state, `unknown command :${word} (? lists the keys, : and Tab the commands)`)
-  if (found.length > 1) return fail(state, `:${word} may be ${found.join(', ')}`)
+    return refuse(state, `unknown command :${word} (? lists the keys, : and Tab the commands)`)
+  if (found.length > 1) return refuse(state, `:${word} may be ${found.join(', ')}`)
   const list = LIST_COMMANDS.find(({ name }) => name === found[0])
   if (list) return { state: showList(leaveDetail(state), list.name) }
   return SCREEN_COMMANDS.find(({ name }) => name === found[0])!.run(state, rest.join(' '), target)
 }
 
 function chooseNode(state: ScreenState, name: string, { snapshot }: KeyTarget): KeyOutcome {
-  if (name === '') return fail(state, ':node needs the name of a node')
+  if (name === '') return refuse(state, ':node needs the name of a node')
   const known = snapshot?.nodes.map(({ node }) => node) ?? []
-  if (!known.includes(name)) return fail(state, `no node ${name}${suggest(name, known)}`)
+  if (!known.includes(name)) return refuse(state, `no node ${name}${suggest(name, known)}`)
   const opens = state.tab === 'nodes' ? 'copies' : state.tab
   return { state: enterScope(state, { node: name, label: name, opens }) }
 }
 
 function chooseDataset(state: ScreenState, name: string, { snapshot }: KeyTarget): KeyOutcome {
-  if (name === '') return fail(state, ':dataset needs the name of a dataset')
+  if (name === '') return refuse(state, ':dataset needs the name of a dataset')
   const known = snapshot?.copies.map(({ dataset }) => dataset) ?? []
-  if (!known.includes(name)) return fail(state, `no copy of ${name}${suggest(name, known)}`)
+  if (!known.includes(name)) return refuse(state, `no copy of ${name}${suggest(name, known)}`)
   return { state: enterScope(state, { dataset: name, label: name, opens: 'copies' }) }
 }
 
@@ -135,13 +136,13 @@ function showReport(state: ScreenState, text: string): KeyOutcome {
     const sinceMs = parseDuration(text || '7d')
     return { state: { ...state, mode: { kind: 'report', sinceMs, scroll: 0 } } }
   } catch {
-    return fail(state, `:report takes a duration like 12h or 30d, found ${text}`)
+    return refuse(state, `:report takes a duration like 12h or 30d, found ${text}`)
   }
 }
 
 function chooseTheme(state: ScreenState, name: string): KeyOutcome {
   const theme = THEMES.find((known) => known === name)
-  if (!theme) return fail(state, `:theme is one of ${THEMES.join(', ')}`)
+  if (!theme) return refuse(state, `:theme is one of ${THEMES.join(', ')}`)
   return { state: { ...state, theme } }
 }
 
@@ -159,10 +160,6 @@ function sortBy(state: ScreenState, column: string, { rows }: KeyTarget): KeyOut
   }
   const found = rows.sortable.find((title) => title.toLowerCase().startsWith(column.toLowerCase()))
   if (found === undefined)
-    return fail(state, `no column ${column}: ${rows.sortable.join(', ').toLowerCase()}`)
+    return refuse(state, `no column ${column}: ${rows.sortable.join(', ').toLowerCase()}`)
   return { state: sortByColumn(state, found, rows) }
-}
-
-function fail(state: ScreenState, text: string): KeyOutcome {
-  return { state: { ...state, message: { text, isError: true } } }
 }

@@ -35,8 +35,8 @@ const STATE_CELLS = 24
 const LEAST_STATE_CELLS = 21
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
-  const name = widthOf(names(snapshot.copies, 'dataset'), 7, 60)
-  const node = widthOf(names(snapshot.copies, 'node'), 4, 24)
+  const name = widthOf(snapshot.copies, ({ dataset }) => dataset, [7, 60])
+  const node = widthOf(snapshot.copies, (copy) => copy.node, [4, 24])
   const hasStripes = snapshot.copies.some(({ stripe }) => stripe !== undefined)
   return [
     { title: 'DATASET', width: name, minWidth: Math.min(name, 22), grow: 1 },
@@ -50,13 +50,6 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
     { title: 'FILES', width: 11, align: 'right', dropOrder: 7 },
     { title: 'VERSION', width: 12, dropOrder: 6 },
   ]
-}
-
-function* names<Key extends string>(
-  items: readonly Readonly<Record<Key, string>>[],
-  key: Key,
-): Iterable<string> {
-  for (const item of items) yield item[key]
 }
 
 /** Copies that match the filter: those under way and in use first, idle ones last. */

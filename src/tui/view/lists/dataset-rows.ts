@@ -40,11 +40,7 @@ export function listDatasetRows({ copies }: StatusSnapshot, { filter, sort }: Li
     matchesFilter(filter, [dataset, ...nodes.map(({ node }) => node)]),
   )
   const datasets = sortRows(found, sort, SORT_VALUES)
-  const name = widthOf(
-    all.values().map(({ dataset }) => dataset),
-    7,
-    60,
-  )
+  const name = widthOf(all, ({ dataset }) => dataset, [7, 60])
   return {
     list: 'datasets',
     columns: [

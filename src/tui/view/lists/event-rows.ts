@@ -15,21 +15,9 @@ const SORT_VALUES: SortValues<RecordEvent> = {
 }
 
 function planColumns(events: readonly RecordEvent[]): readonly ColumnSpec[] {
-  const name = widthOf(
-    events.values().map((event) => event.dataset),
-    7,
-    60,
-  )
-  const node = widthOf(
-    events.values().map((event) => event.node),
-    4,
-    24,
-  )
-  const kind = widthOf(
-    events.values().map((event) => event.kind),
-    8,
-    18,
-  )
+  const name = widthOf(events, (event) => event.dataset, [7, 60])
+  const node = widthOf(events, (event) => event.node, [4, 24])
+  const kind = widthOf(events, (event) => event.kind, [8, 18])
   return [
     { title: 'TIME', width: 11 },
     { title: 'WHAT', width: kind },

@@ -30,11 +30,7 @@ export function listJobRows({ leases }: StatusSnapshot, { filter, sort }: ListCh
     matchesFilter(filter, [task, ...datasets, ...nodes]),
   )
   const jobs = sortRows(found, sort, SORT_VALUES)
-  const width = widthOf(
-    all.values().map(({ task }) => task),
-    4,
-    40,
-  )
+  const width = widthOf(all, ({ task }) => task, [4, 40])
   return {
     list: 'jobs',
     columns: [

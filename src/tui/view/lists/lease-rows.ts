@@ -34,13 +34,11 @@ const SORT_VALUES: SortValues<LeaseRow> = {
 }
 
 function planColumns(rows: readonly LeaseRow[]): readonly ColumnSpec[] {
-  const width = (of: (row: LeaseRow) => string, least: number, most: number) =>
-    widthOf(rows.values().map(of), least, most)
-  const task = width((row) => row.task, 4, 40)
-  const name = width((row) => row.dataset, 7, 60)
-  const node = width((row) => row.node, 4, 24)
-  const purpose = width((row) => row.purpose, 3, 8)
-  const holder = width((row) => (row.lease ? row.who : ''), 6, 28)
+  const task = widthOf(rows, (row) => row.task, [4, 40])
+  const name = widthOf(rows, (row) => row.dataset, [7, 60])
+  const node = widthOf(rows, (row) => row.node, [4, 24])
+  const purpose = widthOf(rows, (row) => row.purpose, [3, 8])
+  const holder = widthOf(rows, (row) => (row.lease ? row.who : ''), [6, 28])
   // Task, copy and age stay visible longest.
   return [
     { title: 'TASK', width: task, minWidth: Math.min(task, 20), grow: 1 },

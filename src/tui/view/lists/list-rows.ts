@@ -80,10 +80,15 @@ export interface ListRows {
   readonly emptyText: string
 }
 
-/** Cells of the longest text, at least `least`, at most `most`: fits a column to its content. */
-export function widthOf(texts: Iterable<string>, least: number, most: number): number {
+/** Cells of the longest text of a row, at least `least`, at most `most`: fits a column to its content. */
+export function widthOf<Row>(
+  rows: Iterable<Row>,
+  textOf: (row: Row) => string,
+  [least, most]: readonly [least: number, most: number],
+): number {
   let widest = least
-  for (const text of texts) {
+  for (const row of rows) {
+    const text = textOf(row)
     if (text.length > widest) widest = Math.max(widest, Math.min(most, cellWidth(text)))
     if (widest >= most) break
   }

@@ -58,11 +58,7 @@ export function listNodeRows(snapshot: StatusSnapshot, { filter, sort, throughpu
   )
   const values = sortValues(throughput)
   const nodes = sortRows(found, sort, values)
-  const name = widthOf(
-    snapshot.nodes.values().map((node) => node.node),
-    4,
-    40,
-  )
+  const name = widthOf(snapshot.nodes, (node) => node.node, [4, 40])
   return {
     list: 'nodes',
     columns: [{ title: 'NODE', width: name, minWidth: Math.min(name, 16) }, ...COLUMNS],

@@ -32,12 +32,8 @@ export function listShareRows(snapshot: StatusSnapshot, { filter, sort }: ListCh
   const all = snapshot.nodes.flatMap(({ node, usage }) => usage.shares.map((share) => ({ node, ...share })))
   const found = all.filter((share) => matchesFilter(filter, [nameOf(share), share.node]))
   const shares = sortRows(found, sort, SORT_VALUES)
-  const name = widthOf(all.values().map(nameOf), 5, 40)
-  const node = widthOf(
-    all.values().map((share) => share.node),
-    4,
-    24,
-  )
+  const name = widthOf(all, nameOf, [5, 40])
+  const node = widthOf(all, (share) => share.node, [4, 24])
   return {
     list: 'shares',
     columns: [

@@ -14,6 +14,7 @@ for (const { text, width, align, expected } of [
   { text: 'abc', width: 5, align: 'left', expected: 'abc  ' },
   { text: 'abc', width: 5, align: 'right', expected: '  abc' },
   { text: 'abcdef', width: 4, align: 'left', expected: 'abc…' },
+  { text: 'abcdef', width: 1, align: 'left', expected: '…' },
   { text: '日本語', width: 5, align: 'left', expected: '日本…' },
   { text: '日本語', width: 4, align: 'left', expected: '日… ' },
   { text: 'e\u0301', width: 2, align: 'left', expected: 'e\u0301 ' },

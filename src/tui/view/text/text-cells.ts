@@ -28,8 +28,12 @@ interface Fit {
 export function fitText(text: string, width: number, { align = 'left', ellipsis = '…' }: Fit = {}): string {
   if (width <= 0) return ''
   const safe = withoutControls(text)
-  const cut = cellWidth(safe) <= width ? safe : cliTruncate(safe, width, { truncationCharacter: ellipsis })
-  const fill = ' '.repeat(width - cellWidth(cut))
+  const given = cellWidth(safe)
+  if (given > width && PLAIN.test(safe))
+    // as nearly all text; cliTruncate takes long
+    return safe.slice(0, Math.max(0, width - cellWidth(ellipsis))) + ellipsis
+  const cut = given <= width ? safe : cliTruncate(safe, width, { truncationCharacter: ellipsis })
+  const fill = ' '.repeat(width - (given <= width ? given : cellWidth(cut)))
   return align === 'left' ? cut + fill : fill + cut
 }
 

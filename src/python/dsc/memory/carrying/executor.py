@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ..peaks import begin_peak
 from ..plan.plan_format import Plan
 from ..plan.plannable import refuse_parted, refuse_sharded
 from ..plan.runnable_plan import PlanError, PlanSource, RunnablePlan
@@ -31,7 +32,7 @@ class Offload:
 
     Args:
         plan: see ``offload``, like the arguments after it.
-        report: path of the report.
+        report: path of the report. On a GPU `torch.cuda.max_memory_allocated` restarts for it.
         host_limit_bytes: most host memory the arena may take.
         copies: what moves the bytes.
         model: whose parameters the plan moves.
@@ -206,7 +207,7 @@ class Offload:
     def open_arena(self, device: torch.device) -> None:
         """Prepares for the first tensor that moves: queues on its device, and the host arena."""
         if self.host.open_arena(device, self.runnable.host_bytes) and self.host.is_cuda and self._report_path:
-            torch.cuda.reset_peak_memory_stats(self.host.device)  # the report is of the steps under the plan
+            begin_peak(device)  # the report is of the steps under the plan
 
     def _check_ready(self) -> None:
         if self.is_closed:

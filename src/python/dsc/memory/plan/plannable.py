@@ -23,7 +23,7 @@ def is_sharded(tensor: torch.Tensor) -> bool:
 
 
 def refuse_parted(model: torch.nn.Module) -> None:
-    """Raises a `PlanError` for a model in parts that `fully_shard` does not gather: FSDP's first version, DTensors."""
+    """Raises a `PlanError` for a model that is not here: on `meta`, or in parts that `fully_shard` does not gather."""
     first = getattr(sys.modules.get("torch.distributed.fsdp"), "FullyShardedDataParallel", ())
     for name, module in model.named_modules():
         if isinstance(module, first):
@@ -33,6 +33,11 @@ def refuse_parted(model: torch.nn.Module) -> None:
             )
     gathered = {parameter for unit in sharded_units(model) for parameter in unit.parameters()}
     for name, parameter in model.named_parameters():
+        if parameter.is_meta:
+            raise PlanError(
+                f"parameter {name} is on the device meta, where nothing has memory or takes time: dsc plans steps that "
+                "run, so make the model on the device that trains it, or call model.to_empty(device=...) first"
+            )
         if is_sharded(parameter) and parameter not in gathered:
             raise PlanError(
                 f"parameter {name} is a DTensor, of which each rank has a part: dsc plans plain tensors, and models "

@@ -14,10 +14,11 @@ from ..carrying.host_memory import free_host_bytes, total_host_bytes
 from ..plan.dtypes import short_dtype
 from ..plan.plannable import refuse_without_layers
 from ..plan.runnable_plan import PlanError
+from ..recording.copy_times import measure_copies
 from ..recording.list_blocks import list_blocks
 from ..recording.segments import Segments
 from ..recording.tensors import list_tensors
-from ..recording.timing import StepTimes, measure_copies
+from ..recording.timing import StepTimes
 from .measured import Measured
 
 

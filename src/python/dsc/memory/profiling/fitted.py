@@ -39,6 +39,8 @@ def fit(
 ) -> tuple[torch.nn.Module, FittedStep]:
     """Trains a model within a budget of device memory: blocks are recomputed and tensors moved as a plan says.
 
+    On a GPU, `torch.cuda.max_memory_allocated` restarts with the second step of each shape; the log has the old value.
+
     Args:
         model: on the device that it is trained on; it is returned as it is.
         budget: device bytes (``20 * 2**30``, ``"20GiB"``), or a share of the peak without a plan (``"50%"``).

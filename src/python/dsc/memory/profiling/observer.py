@@ -7,6 +7,8 @@ from typing import Protocol
 
 import torch
 
+from ..peaks import begin_peak
+
 
 class Observer(Protocol):
     """Something that is on during one step: `begin` before the forward, `turn` before the backward, `end` after it."""
@@ -34,7 +36,7 @@ class PeakMemory:
 
     def begin(self) -> None:
         """See `Observer`."""
-        torch.cuda.reset_peak_memory_stats(self._device)
+        begin_peak(self._device)
 
     def turn(self) -> None:
         """See `Observer`."""

@@ -29,6 +29,8 @@ def profile(
 ) -> dict[str, Any]:
     """Profiles training steps of ``model`` on ``inputs`` and returns the profile (a dict of JSON values).
 
+    On a GPU, `torch.cuda.max_memory_allocated` restarts for one of them; the log has the old value.
+
     Args:
         model: on the device that it will be trained on. Its gradients, buffers and random numbers are as before.
         inputs: one tensor, a tuple of positional or a dict of keyword arguments of the model.

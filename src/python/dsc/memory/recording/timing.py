@@ -1,21 +1,17 @@
-"""Times: layers in forward and backward, the split between parameter and feature gradient, copies."""
+"""Times: layers in forward and backward, the split between parameter and feature gradient."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import gc
-import statistics
 import time
-from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch.utils.hooks import RemovableHandle
 
 from ...torch_private import clear_forward_hooks, keep_busy
-from ..carrying.cuda_copies import CudaCopies
 from .dropped import Dropped, DroppedTensors
 from .segments import Segments, only_of
 
@@ -39,7 +35,7 @@ class StepClock:
             event.record(torch.cuda.current_stream(self._device))
             self.marks.append((what, event))
         else:
-            self.marks.append((what, time.perf_counter()))
+            self.marks.append((what, time.thread_time()))  # what else runs on this processor is not the model's
 
     def get_ahead(self) -> None:
         """Keeps the device busy while the host queues what is timed next.
@@ -203,80 +199,3 @@ def _share_of_parameters(module: torch.nn.Module, inputs: tuple[Any, ...], devic
             return times[0] / max(1e-9, sum(times))
         except (RuntimeError, TypeError, AttributeError):
             return 0.5  # not runnable alone (several outputs, unused parameters): both halves alike
-
-
-SIZES = (1 << 20, 16 << 20, 128 << 20)
-CUDA_SIZES = (1 << 20, 8 << 20, 32 << 20)  # the largest takes half a millisecond, and twice that much of the device
-
-
-@functools.cache
-def measure_copies(device: torch.device) -> dict[str, float]:
-    """Measured link: GB/s out, in, and both at once (sum), and the latency of one copy in microseconds."""
-    if device.type == "cuda":
-        return _measure_cuda_copies(device)
-    # A CPU stands in: 128 MiB would only measure its caches' absence once more.
-    gbs, latency = _fit([(size, _time_host_copy(size)) for size in SIZES[:2]])
-    return {"d2hGBs": gbs, "h2dGBs": gbs, "bothGBs": gbs, "copyLatencyUs": latency}
-
-
-def _time_host_copy(size: int) -> float:
-    one, other = torch.ones(size, dtype=torch.uint8), torch.empty(size, dtype=torch.uint8)
-    return _median_seconds(lambda: other.copy_(one))
-
-
-def _measure_cuda_copies(device: torch.device) -> dict[str, float]:
-    streams = {"out": torch.cuda.Stream(device), "in": torch.cuda.Stream(device)}
-    timed = [_time_cuda_copies(device, size, streams) for size in CUDA_SIZES]
-    out_gbs, out_latency = _fit([(size, seconds["out"]) for size, seconds in zip(CUDA_SIZES, timed)])
-    in_gbs, in_latency = _fit([(size, seconds["in"]) for size, seconds in zip(CUDA_SIZES, timed)])
-    return {
-        "d2hGBs": out_gbs,
-        "h2dGBs": in_gbs,
-        "bothGBs": _fit([(2 * size, seconds["both"]) for size, seconds in zip(CUDA_SIZES, timed)])[0],
-        "copyLatencyUs": max(out_latency, in_latency),
-    }
-
-
-def _time_cuda_copies(device: torch.device, size: int, streams: dict[str, torch.cuda.Stream]) -> dict[str, float]:
-    """Median seconds of a copy of ``size`` bytes out, in, and of both at once."""
-    copies = CudaCopies(device)  # pins as for a plan, and gives back: torch's own pinned memory stays for good
-    host = [copies.pinned(size) for _ in range(2)]
-    there = [torch.empty(size, dtype=torch.uint8, device=device) for _ in range(2)]
-
-    def go(directions: Sequence[str]) -> None:
-        if "out" in directions:
-            with torch.cuda.stream(streams["out"]):
-                host[0].copy_(there[0], non_blocking=True)
-        if "in" in directions:
-            with torch.cuda.stream(streams["in"]):
-                there[1].copy_(host[1], non_blocking=True)
-        torch.cuda.synchronize(device)
-
-    try:
-        return {
-            "out": _median_seconds(lambda: go(["out"])),
-            "in": _median_seconds(lambda: go(["in"])),
-            "both": _median_seconds(lambda: go(["out", "in"])),
-        }
-    finally:
-        for arena in host:
-            copies.release(arena)
-
-
-def _median_seconds(copy_once: Callable[[], object], repeats: int = 7) -> float:
-    copy_once()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        copy_once()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
-
-
-def _fit(rows: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """Bandwidth from the largest size, latency from what the smallest takes longer than that."""
-    largest, seconds = rows[-1]
-    gbs = largest / seconds / 1e9
-    smallest, small_seconds = rows[0]
-    latency = max(0.0, 1e6 * (small_seconds - smallest / gbs / 1e9))
-    return round(gbs, 3), round(latency, 3)
