@@ -1,8 +1,12 @@
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
 import type { FailureCode } from '../../failure/failure-table.js'
 import { connectToFeed } from './connect-to-feed.js'
 import { formatSessionFrame, MESSAGE, readSessionFrames, type SessionFrame } from './wire.js'
+
+/** How long a client waits until the feed has read its last message, in ms. */
+const LEAVE_MS = 1000
 
 /** The feed that a client connects to, and its timeout. */
 export interface ConnectionOptions {
@@ -70,7 +74,16 @@ export class FeedConnection {
     throw new DscError(code as FailureCode, message!, { hint })
   }
 
-  close(): void {
+  /**
+   * Hangs up, and resolves when the feed has read everything that was sent. The feed may be writing: to a socket that is
+   * closed at once it could not, and would lose what it had not read yet, such as the times of the last steps.
+   */
+  async close(): Promise<void> {
+    if (!this.isEnded) {
+      const read = once(this.#socket, 'close', { signal: AbortSignal.timeout(LEAVE_MS) })
+      this.#socket.ref().end()
+      await read.catch(() => {}) // the feed does not answer
+    }
     this.#end(this.#gone('was left'))
   }
 

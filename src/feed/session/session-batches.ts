@@ -90,7 +90,7 @@ export class SessionBatches implements BatchReader {
   async start(epoch: number, step: number): Promise<void> {
     if (this.#session.connection.isEnded) {
       const again = await openSession(this.#options, this.#session.welcome)
-      endSession(this.#session)
+      await endSession(this.#session)
       this.#session = again
     }
     const { connection, welcome } = this.#session
@@ -132,8 +132,8 @@ export class SessionBatches implements BatchReader {
     return known
   }
 
-  async close(): Promise<void> {
-    endSession(this.#session)
+  close(): Promise<void> {
+    return endSession(this.#session)
   }
 }
 
@@ -152,8 +152,8 @@ async function openSession(options: SessionBatchesOptions, expected: Expected): 
   })
 }
 
-function endSession({ connection, arenaFd, mappedFds }: Session): void {
-  connection.close()
+async function endSession({ connection, arenaFd, mappedFds }: Session): Promise<void> {
+  await connection.close()
   for (const each of mappedFds.values()) closeSync(each)
   closeSync(arenaFd)
 }

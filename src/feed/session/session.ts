@@ -32,6 +32,7 @@ export class Session {
   readonly #socket: Socket
   readonly #host: SessionHost
   readonly #frames = readSessionFrames('a client of the feed', (frame) => {
+    if (this.#takeTime(frame)) return
     this.#queue = this.#queue.then(() => this.#handle(frame)).catch((error: unknown) => this.#fail(error))
   })
   #reading: SessionReading | undefined
@@ -67,6 +68,14 @@ export class Session {
     this.#socket.end(formatSessionFrame(MESSAGE.error, { code, message, hint }))
   }
 
+  /** Adds up times that a client tells, at once: behind a message that takes a while they would miss the last note. */
+  #takeTime({ type, fields, payload }: SessionFrame): boolean {
+    if (type === MESSAGE.waits) this.#host.ranks.addTime(parseTrainerTime(fields, payload))
+    else if (type === MESSAGE.made) this.#host.ranks.times.addMade(parseWorkerTime(fields))
+    else return false
+    return true
+  }
+
   async #handle({ type, fields, payload }: SessionFrame): Promise<void> {
     switch (type) {
       case MESSAGE.hello:
@@ -89,10 +98,6 @@ export class Session {
       case MESSAGE.status:
         this.#socket.write(formatSessionFrame(MESSAGE.status, {}, Buffer.from(this.#host.ranks.statusText())))
         return
-      case MESSAGE.waits:
-        return this.#host.ranks.addTime(parseTrainerTime(fields, payload))
-      case MESSAGE.made:
-        return this.#host.ranks.times.addMade(parseWorkerTime(fields))
       case MESSAGE.stop:
         return this.#host.stop()
       default:
