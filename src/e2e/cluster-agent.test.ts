@@ -12,12 +12,11 @@ import { waitFor, writeTree } from '../testing/world.js'
 /** Far more than a connection's buffers hold. */
 const LARGE = 16 * 1024 * 1024
 
+const AUTHORIZED = { authorization: `Bearer ${TOKEN}` }
+
 /** One node with an agent and a dataset of a folder. */
 async function makeServing(context: TestContext) {
-  const { mkdtemp } = await import('node:fs/promises')
-  const { tmpdir } = await import('node:os')
-  const source = await mkdtemp(join(tmpdir(), 'dsc-test-source-'))
-  context.after(async () => (await import('node:fs/promises')).rm(source, { recursive: true }))
+  const source = await temporaryDirectory(context)
   await writeTree(source, {
     'a.txt': 'alpha',
     'deep/b c.txt': 'beta',
@@ -31,10 +30,7 @@ async function makeServing(context: TestContext) {
   const [node] = cluster.nodes
   const agent = await node!.startAgent()
   const prepared = await succeeds(node!.dsc('prepare', 'flowers', '--json', '--task', 'one'))
-  const ask = async (
-    path: string,
-    headers: Record<string, string> = { authorization: `Bearer ${TOKEN}` },
-  ) => {
+  const ask = async (path: string, headers: Record<string, string> = AUTHORIZED) => {
     const answer = await fetch(`${node!.url}${path}`, { headers })
     return { status: answer.status, text: await answer.text() }
   }
@@ -63,7 +59,7 @@ test('an agent shows nothing without its token, nor with a wrong one', async (co
 })
 
 test('no path or query leads out of the manifest', async (context) => {
-  const { ask, cluster, node, path } = await makeServing(context)
+  const { ask, node, path } = await makeServing(context)
   await writeFile(join(path, 'stray.txt'), 'not in the manifest')
   const tricks = [
     '../manifest.db',
@@ -86,13 +82,12 @@ test('no path or query leads out of the manifest', async (context) => {
     assert.equal((await ask(`/v1/datasets/..%2f..%2fetc/object?${query}`)).status, 404, trick)
   }
   assert.equal((await ask('/v1/copies/..%2f..%2frecord/manifest')).status, 404)
-  assert.ok(cluster.nodes.length >= 3)
 })
 
 test('ranges are served exactly, and impossible ones refused', async (context) => {
   const { node } = await makeServing(context)
   const ask = async (range: string) => {
-    const headers = { authorization: `Bearer ${TOKEN}`, range }
+    const headers = { ...AUTHORIZED, range }
     const answer = await fetch(`${node.url}/v1/datasets/flowers/files/a.txt`, { headers })
     return [answer.status, answer.headers.get('content-range'), await answer.text()]
   }

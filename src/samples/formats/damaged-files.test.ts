@@ -6,12 +6,12 @@ import { type TestContext, test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
 import { createRandomStream } from '../../feed/plan/random.js'
 import type { FormatName } from '../../model/sample-formats.js'
+import { readableLines, readLinesNaively } from '../../testing/naive-lines.js'
 import { PARQUET_FIXTURES } from '../../testing/parquet-files.js'
 import { readAllSamples } from '../../testing/read-all-samples.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 import { fromText } from '../byte-path.js'
 import { RowsThread } from '../rows/rows-threads.js'
-import { parseRecord } from './csv-dialect.js'
 import type { IndexedSamples, IndexRequest } from './format.js'
 import { FORMATS } from './formats.js'
 
@@ -196,46 +196,6 @@ const PIECES = [
   '',
 ]
 
-/** Reads records character by character, by the formats' rules, and whether a quote stays open at the end. */
-function readNaively(text: string, delimiter: string | undefined) {
-  const records: string[] = []
-  for (let at = text.startsWith('\uFEFF') ? 1 : 0; at < text.length; at += 1) {
-    const start = at
-    for (let isField = true; isField; ) {
-      for (
-        let isQuoted = delimiter !== undefined && text[at] === '"';
-        isQuoted;
-        isQuoted = text[at] === '"'
-      ) {
-        const close = text.indexOf('"', at + 1)
-        if (close < 0) return { records, isOpen: true }
-        at = close + 1
-      }
-      while (at < text.length && text[at] !== '\n' && text[at] !== delimiter) at += 1
-      isField = delimiter !== undefined && text[at] === delimiter
-      if (isField) at += 1
-    }
-    records.push(text.slice(start, at).replace(/\r$/, ''))
-  }
-  return { records, isOpen: false }
-}
-
-/** The records that can be read; of CSV below the first one, those with as many fields. */
-function readable(records: readonly string[], delimiter: string | undefined): readonly string[] {
-  if (delimiter === undefined) return records.filter(isJson)
-  const count = (record: string) => parseRecord(record, delimiter).length
-  return records.slice(1).filter((record) => count(record) === count(records[0]!))
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
 for (const { format, delimiter } of [
   { format: 'jsonl', delimiter: undefined },
   { format: 'csv', delimiter: ',' },
@@ -250,13 +210,13 @@ for (const { format, delimiter } of [
     for (let done = 0; done < ROUNDS; done += TOGETHER) {
       const texts = Array.from({ length: TOGETHER }, () => pieceTogether(below))
       for (const [i, text] of texts.entries()) writeFileSync(join(root, `${100 + i}.txt`), text)
-      const naive = texts.map((text) => readNaively(text, delimiter))
+      const naive = texts.map((text) => readLinesNaively(text, delimiter))
       const indexed = await attempt(format, { ...ask(root, 'skip'), dialect })
       if (indexed instanceof Error) throw indexed
       const found = readAllSamples({ root, table: indexed.table }).map(String)
       assert.deepEqual(
         found,
-        naive.flatMap(({ records }) => readable(records.filter(isSample), delimiter)),
+        naive.flatMap(({ records }) => readableLines(records.filter(isSample), delimiter)),
       )
       const open = naive.flatMap(({ isOpen }, i) => (isOpen ? [`${100 + i}.txt`] : []))
       assert.deepEqual(
