@@ -57,7 +57,6 @@ check "a copy that is ready is published again and again" all "warm 200 1" "warm
 
 mkdir -p "$W/site/before"
 cp "$W/site/site"/*.yaml "$W/site/before"
-echo '  - ../prompt-starts' >>"$W/site/site/kustomization.yaml"
 trap away EXIT
 rm -f "$NOTES"
 start slow-source nsenter --net=/run/netns/hk8s node "$here/slow-source.mjs" $API "$NOTES"

@@ -21,7 +21,6 @@ YAML
 head -c 32 /dev/urandom | base64 >secrets/agents-token
 echo PGPASSWORD=secret >secrets/record.env
 printf 'AWS_ACCESS_KEY_ID=S3RVER\nAWS_SECRET_ACCESS_KEY=S3RVER\n' >secrets/s3.env
-echo components: >>kustomization.yaml # checks add theirs at the end
 in_net kubectl taint node --all dsc.io/agent-not-ready=:NoSchedule --overwrite >/dev/null
 in_net kubectl apply -k . >/dev/null
 in_net kubectl label node --all nvidia.com/gpu.present=true --overwrite >/dev/null

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -158,15 +158,19 @@ test('kubectl renders the site as manifests that Kubernetes accepts', { skip }, 
   const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name.replace(/-[a-z0-9]{10}$/, '')}`
   assert.deepEqual(manifests.map(nameOf).toSorted(), [
     'CSIDriver dsc.io',
-    'ClusterRole dsc-agent',
-    'ClusterRoleBinding dsc-agent',
+    ...['ClusterRole', 'ClusterRoleBinding'].flatMap((kind) => [
+      `${kind} dsc-agent`,
+      `${kind} dsc-agent-pods`,
+    ]),
     'ConfigMap dsc-config',
     'DaemonSet dsc-agent',
     'Namespace dsc',
     ...['dsc-agents-token', 'dsc-record', 'dsc-s3'].map((name) => `Secret ${name}`),
     'ServiceAccount dsc-agent',
-    'ValidatingAdmissionPolicy dsc-agent',
-    'ValidatingAdmissionPolicyBinding dsc-agent',
+    ...['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].flatMap((kind) => [
+      `${kind} dsc-agent`,
+      `${kind} dsc-agent-pods`,
+    ]),
   ])
   for (const { kind, metadata } of manifests)
     if (['ConfigMap', 'DaemonSet', 'Secret', 'ServiceAccount'].includes(kind))
@@ -187,9 +191,7 @@ test('a site with monitoring lets the Prometheus Operator scrape every agent wit
   const directory = await temporaryDirectory(context)
   cpSync(FOLDER, directory, { recursive: true })
   const site = join(directory, 'site')
-  const kustomization = join(site, 'kustomization.yaml')
-  const told = readFileSync(kustomization, 'utf8')
-  writeFileSync(kustomization, told.replace(/^# (components: .*)$/m, '$1'))
+  appendFileSync(join(site, 'kustomization.yaml'), '  - ../monitoring\n  - ../controller\n  - ../tls\n')
   const rendered = execFileSync('kubectl', ['kustomize', site], { encoding: 'utf8' })
   const manifests = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest)
   const find = (kind: string, name: string) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -68,20 +68,13 @@ const needsKubectl =
 test('Helm renders the objects that kustomize does', { skip: skip || needsKubectl }, async (context) => {
   const config = parse(readFileSync(join(CHART, 'site/dsc.yaml'), 'utf8'))
   const rendered = await render(context, {
-    ...{ config, promptStarts: true, controller: { enabled: true, webhook: 'cert-manager' } },
+    ...{ config, controller: { enabled: true, webhook: 'cert-manager' } },
     nodeSelector: { 'nvidia.com/gpu.present': 'true' },
   })
   const copy = await temporaryDirectory(context)
   cpSync(CHART, copy, { recursive: true })
   const site = join(copy, 'site/kustomization.yaml')
-  const told = readFileSync(site, 'utf8')
-  writeFileSync(
-    site,
-    told.replace(
-      /^# components: .*$/m,
-      'components: [../prompt-starts, ../controller, ../webhook, ../webhook/cert-manager]',
-    ),
-  )
+  appendFileSync(site, '  - ../controller\n  - ../webhook\n  - ../webhook/cert-manager\n')
   const kustomized = execFileSync('kubectl', ['kustomize', join(copy, 'site')], { encoding: 'utf8' })
   const manifests = parseManifests(kustomized.replaceAll(/(: dsc-[a-z0-9-]+)-[a-z0-9]{10}$/gm, '$1'))
   for (const key of ['Deployment controller', 'ClusterRole pods'])
@@ -112,10 +105,8 @@ test('agents get the certificate in the same places by Helm and by kustomize', {
   const folder = join(await temporaryDirectory(context), 'kubernetes')
   cpSync(CHART, folder, { recursive: true })
   const site = join(folder, 'site/kustomization.yaml')
-  writeFileSync(
-    site,
-    `${readFileSync(site, 'utf8').replace('resources:', 'resources:\n  - ../tls/cert-manager')}components: [../controller, ../tls]\n`,
-  )
+  writeFileSync(site, readFileSync(site, 'utf8').replace('resources:', 'resources:\n  - ../tls/cert-manager'))
+  appendFileSync(site, '  - ../controller\n  - ../tls\n')
   const manifests = parseManifests(
     execFileSync('kubectl', ['kustomize', join(folder, 'site')], { encoding: 'utf8' }),
   )
@@ -149,7 +140,6 @@ test('values reach every place where they count', { skip }, async (context) => {
     kubelet: '/var/lib/k0s/kubelet',
     nodeSelector: { gpu: 'yes' },
     secrets: { record: 'database', metrics: 'scrape' },
-    promptStarts: true,
     controller: { enabled: true },
     config: { record: 'postgres://dsc@db/dsc', cache: { maxPercent: 40, root: '/elsewhere' } },
   }
