@@ -53,8 +53,10 @@ export function killWithTest(context: Pick<TestContext, 'after'>): StartProcess 
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN.has(name)))
   const started = new Set<ChildProcess>()
   context.after(async () => {
-    const ended = [...started].map((child) => new Promise((resolve) => child.once('exit', resolve)))
-    for (const child of started) child.kill('SIGKILL')
+    // One that has exited is still here until its children close its output, and says its exit no second time.
+    const living = [...started].filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
+    const ended = living.map((child) => new Promise((resolve) => child.once('exit', resolve)))
+    for (const child of living) child.kill('SIGKILL')
     await Promise.all(ended)
   })
   return ([program, ...words], { cwd, environment, detached = false, owner }) => {
