@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -17,12 +16,13 @@ export async function startSshServer(
   for (const name of ['host', 'user']) {
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)])
   }
+  const pidFile = join(folder, 'pid') // sshd writes it once it listens
   const settings = {
     Port: port,
     ListenAddress: '127.0.0.1',
     HostKey: join(folder, 'host'),
     AuthorizedKeysFile: join(folder, 'user.pub'),
-    PidFile: join(folder, 'pid'),
+    PidFile: pidFile,
     StrictModes: 'no',
     PermitRootLogin: 'yes',
     UsePAM: 'no',
@@ -37,18 +37,12 @@ export async function startSshServer(
   mkdirSync('/run/sshd', { recursive: true })
   // As a daemon: otherwise the test would be an ancestor of the commands that the server runs.
   execFileSync('/usr/sbin/sshd', ['-f', config])
-  await waitFor('sshd', () => canConnect(port))
-  const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'))
+  const pid = await waitFor('sshd', () => {
+    const text = existsSync(pidFile) ? readFileSync(pidFile, 'utf8') : ''
+    return text.endsWith('\n') && Number(text)
+  })
   context.after(() => process.kill(pid, 'SIGKILL'))
   const options = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR']
   const words = ['ssh', '-p', port, '-i', join(folder, 'user'), ...options.map((option) => `-o ${option}`)]
   return { command: `${words.join(' ')} ${userInfo().username}@127.0.0.1` }
-}
-
-function canConnect(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    socket.once('connect', () => socket.destroy())
-  })
 }
