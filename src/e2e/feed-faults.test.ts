@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffleSamples } from '../feed/plan/order.js'
 import { makeCertificate } from '../testing/certificate.js'
-import type { Running } from '../testing/dsc-processes.js'
+import { type Running, succeeds } from '../testing/dsc-processes.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { sampleBytes, writeSamples } from '../testing/sample-folder.js'
-import { makeWorld, type World } from '../testing/world.js'
+import { makeWorld, type World, waitFor } from '../testing/world.js'
 
 const COUNT = 300
 const BATCH = 10
@@ -48,6 +47,13 @@ async function startStorage(world: World, ...words: readonly string[]) {
   return { process: running.process, address: `127.0.0.1:${String(port)}` }
 }
 
+const socketOf = (world: World) => join(world.directory, 'feed.sock')
+
+async function readMetrics(world: World): Promise<Readonly<Record<string, number>>> {
+  const status = await succeeds(world.dsc('feed', 'status', '--socket', socketOf(world), '--json'))
+  return JSON.parse(status.stdout).metrics
+}
+
 /** Starts a feed over `nodes` and reads two epochs from it, byte by byte; calls `atStep` before each step. */
 async function readThroughFeed(
   world: World,
@@ -55,7 +61,7 @@ async function readThroughFeed(
   words: readonly string[],
   atStep: (step: number) => unknown,
 ) {
-  const socketPath = join(world.directory, 'feed.sock')
+  const socketPath = socketOf(world)
   const running = world.start([
     ...['feed', 'serve', '--from', nodes.join(','), '--socket', socketPath, '--seed', `${SEED}`],
     ...['--k', '16', '--memory', '1MiB', '--no-next', '--json', ...words],
@@ -73,10 +79,9 @@ async function readThroughFeed(
     assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch })])
   }
   client.close()
-  const status = await world.dsc('feed', 'status', '--socket', socketPath, '--json')
+  const counts = await readMetrics(world)
   running.process.kill('SIGTERM')
   assert.equal((await running.finished).code, 0, (await running.finished).stderr)
-  const counts = JSON.parse(status.stdout).metrics as Record<string, number>
   return (name: string) => counts[`dsc_feed_${name}_total`]!
 }
 
@@ -98,11 +103,16 @@ test('a storage node that is stopped for a while is asked again when it goes on'
   const world = await makeSamplesWorld(context)
   const nodes = [await startStorage(world), await startStorage(world)]
   const addresses = nodes.map((node) => node.address)
+  const secondIs = (isUp: 0 | 1) =>
+    waitFor(`the second node to be ${isUp ? 'asked again' : 'given up'}`, async () => {
+      return (await readMetrics(world))['dsc_feed_node_up{node="1"}'] === isUp
+    })
   const count = await readThroughFeed(world, addresses, ['--layout', 'full'], async (step) => {
     if (step === 7) nodes[1]!.process.kill('SIGSTOP')
     if (step !== 20) return
+    await secondIs(0)
     nodes[1]!.process.kill('SIGCONT')
-    await sleep(12_000) // until the breaker, which probes every 5 s, has let a probe through
+    await secondIs(1)
     nodes[0]!.process.kill('SIGKILL')
   })
   assert.ok(count('breakers_opened') >= 2)
