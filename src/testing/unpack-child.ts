@@ -2,8 +2,9 @@ import { fromText } from '../samples/byte-path.js'
 import { listFolder } from '../samples/list-folder.js'
 import { unpackRows } from '../samples/rows/unpack-rows.js'
 
-// Unpacks the Parquet files of a folder, to be killed during it: node unpack-child.js <folder> <folder of rows>
-const [root, folder] = process.argv.slice(2) as [string, string]
+// Unpacks the Parquet files of a folder until some are done, then stops to be killed, however late that is:
+// node unpack-child.js <folder> <folder of rows> <files>
+const [root, folder, count] = process.argv.slice(2) as [string, string, string]
 const { files } = await listFolder(root, 'follow')
 await unpackRows({
   root: fromText(root),
@@ -13,5 +14,7 @@ await unpackRows({
   folder,
   makeRoom: async () => {},
   settle: async () => {},
-  onProgress: (done) => console.log(done),
+  onProgress: (done) => {
+    if (done === Number(count)) process.kill(process.pid, 'SIGSTOP')
+  },
 })

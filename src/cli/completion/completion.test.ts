@@ -20,7 +20,7 @@ mkdirSync(join(root, 'a-folder'))
 writeFileSync(join(root, 'a-file'), '')
 writeFileSync(
   join(root, 'dsc'),
-  `#!/bin/sh\ncase "$*" in 'completion --list datasets') printf 'flowers\\nimages.v2\\n';; 'completion --list '*) echo "some-$3";; *) echo "$*" > ${called};; esac\n`,
+  `#!/bin/sh\ncase "$*" in 'completion --list datasets') printf 'flowers\\nimages.v2\\n';; 'completion --list '*) echo "some-$3";; *) echo "$*" > ${called}.part && mv ${called}.part ${called};; esac\n`,
 )
 chmodSync(join(root, 'dsc'), 0o755)
 const environment = { PATH: `${root}:${process.env.PATH}`, HOME: root, TERM: 'dumb', LC_ALL: 'C' }

@@ -18,6 +18,7 @@ import { crc32 } from 'node:zlib'
 import { isDscError } from '../../failure/dsc-error.js'
 import { copyParquet, PARQUET_FIXTURES, runningOnParquet } from '../../testing/parquet-files.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { waitFor } from '../../testing/world.js'
 import { fromText } from '../byte-path.js'
 import { listFolder } from '../list-folder.js'
 import { readRow } from './read-row.js'
@@ -144,14 +145,13 @@ test('what a killed process had finished is kept, the rest is unpacked by the ne
     root,
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`${i}.parquet`, 'groups.parquet'])),
   )
-  const child = spawn(process.execPath, [
-    fileURLToPath(new URL('../../testing/unpack-child.js', import.meta.url)),
-    root,
-    folder,
-  ])
-  for await (const chunk of child.stdout) if (Number(String(chunk).trim().split('\n').at(-1)) >= 3) break
+  const script = fileURLToPath(new URL('../../testing/unpack-child.js', import.meta.url))
+  const child = spawn(process.execPath, [script, root, folder, '3'], { stdio: 'inherit' })
+  const closed = once(child, 'close')
+  t.after(() => child.kill('SIGKILL'))
+  await waitFor('three files', () => /^State:\s+T/m.test(readFileSync(`/proc/${child.pid}/status`, 'utf8')))
   child.kill('SIGKILL')
-  await once(child, 'close')
+  assert.deepEqual(await closed, [null, 'SIGKILL'])
   const kept = readdirSync(folder).filter((name) => name.endsWith('.index'))
   assert.ok(kept.length >= 3 && kept.length < count, `${kept.length} were finished`)
   const inodes = kept.map((name) => statSync(join(folder, name)).ino)
