@@ -17,7 +17,7 @@ before(async () => {
 })
 after(() => server.close())
 
-for (const victims of [['dsc'], ['command'], ['dsc', 'command']] as const) {
+for (const victims of [['dsc'], ['command'], ['command', 'dsc']] as const) {
   test(`kill -9 of ${victims.join(' and ')}: cleanup brings the count to 0 and nothing else changes`, async (context) => {
     const world = await makeWorld(context, {
       server,
@@ -25,8 +25,14 @@ for (const victims of [['dsc'], ['command'], ['dsc', 'command']] as const) {
     })
     await world.dsc('prepare', 'flowers', '--task', 'another')
     const running = world.start(['run', 'flowers', '--', 'sleep', '600'])
-    const command = await waitFor('the lease of the command', () => commandOf(world, running.process.pid!))
+    const command = await waitFor('the command', () => {
+      const pid = commandOf(world, running.process.pid!)
+      // setpriv becomes the command. Until then, the death of dsc may not end it.
+      return pid && findProcess(pid)?.commandLine.includes('--pdeathsig') === false && pid
+    })
     const before = world.query('SELECT copy_id, state, version, path, charged_bytes FROM copies')
+    // The kernel ends the command once dsc is dead. dsc is stopped first, so that both die with neither seeing it.
+    if (victims.length === 2) running.process.kill('SIGSTOP')
     for (const victim of victims) process.kill(victim === 'dsc' ? running.process.pid! : command, 'SIGKILL')
     const { code, signal } = await running.finished
     if (victims.length === 1 && victims[0] === 'command') assert.equal(code, 137)
