@@ -2,7 +2,7 @@
 # How long pods wait once their data is there: a copy that is ready is published by a client of the plugin's socket, and
 # pods on two nodes stage from a source of known speed, of which some take longer than kubelet waits for a call.
 #   check-starts.sh [SECONDS...]: how long the stagings take (5 to 300 s). By hand: it takes a minute more than the longest.
-# Kubelet looks whether a pod's volumes are mounted for 123 s, then not for 10 to 15 s, unless agents may wake it.
+# Kubelet looks whether a pod's volumes are mounted for 123 s, then not for 10 to 15 s, unless an agent wakes it.
 set -euo pipefail
 . "$(dirname "$0")/functions.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,6 @@ away() { # the configuration before
   end slow-source
   cp "$W/site/before/"* "$W/site/site"
   k apply -k "$W/site/site"
-  k delete -f "$W/site/prompt-starts/access.yaml"
   k -n dsc rollout status ds/dsc-agent --timeout=180s
 } >/dev/null 2>&1
 # percentiles TITLE: of the numbers read, in ms
