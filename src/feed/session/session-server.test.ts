@@ -194,6 +194,25 @@ test('what trainers have sent before the feed is closed counts, also from one th
   assert.equal(server.takeTime()?.gpuMs, 200)
 })
 
+test('times count at once, even behind a question whose answer takes a while', async (context) => {
+  const server = await serve(context, 500)
+  const client = dial(context, server.socketPath)
+  client.send(MESSAGE.hello, HELLO)
+  await client.receive()
+  const told = { gpus: 1, elapsedMs: 70, feedMs: 10, transformMs: 0, startMs: 0, loaderMs: 0 }
+  const question = formatSessionFrame(MESSAGE.get, {}, new Uint8Array(Uint32Array.of(3).buffer))
+  client.socket.write(Buffer.concat([question, formatSessionFrame(MESSAGE.waits, { rank: 0, ...told })]))
+  const times: (number | undefined)[] = []
+  const answered = client.receive().then(() => times.push(server.takeTime()?.gpuMs))
+  while (times.length === 0) {
+    const gpuMs = server.takeTime()?.gpuMs
+    if (gpuMs !== undefined) times.push(gpuMs)
+    await new Promise(setImmediate)
+  }
+  await answered
+  assert.deepEqual(times, [70, undefined])
+})
+
 test('an open arena has no name that a killed feed could leave behind', async (context) => {
   await serve(context)
   const own = readdirSync('/dev/shm').filter((name) => name.startsWith(`dsc-feed-${process.pid}-`))
