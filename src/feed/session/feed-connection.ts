@@ -79,12 +79,13 @@ export class FeedConnection {
    * closed at once it could not, and would lose what it had not read yet, such as the times of the last steps.
    */
   async close(): Promise<void> {
-    if (!this.isEnded) {
-      const read = once(this.#socket, 'close', { signal: AbortSignal.timeout(LEAVE_MS) })
-      this.#socket.ref().end()
-      await read.catch(() => {}) // the feed does not answer
-    }
-    this.#end(this.#gone('was left'))
+    if (this.isEnded) return
+    this.#failure = this.#gone('was left')
+    this.#wake() // nobody waits for the feed any more, which may be slow
+    const read = once(this.#socket, 'close', { signal: AbortSignal.timeout(LEAVE_MS) })
+    this.#socket.ref().end()
+    await read.catch(() => {}) // the feed does not answer
+    this.#socket.destroy()
   }
 
   /** Waits for a message or the end. Messages sent before the end count, above all the last one. */

@@ -58,6 +58,12 @@ test('a feed that never hangs up does not keep a client that leaves', async (con
     socket.destroy()
     silent.close()
   })
-  await connection.close()
-  assert.equal(connection.isEnded, true)
+  const waiting = assert.rejects(connection.receive(), /was left/)
+  let isClosed = false
+  const closed = connection.close().then(() => {
+    isClosed = true
+  })
+  await waiting
+  assert.equal(isClosed, false, 'who waits is told at once')
+  await closed
 })
