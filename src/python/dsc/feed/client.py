@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
 import os
 import select
+import socket
 import struct
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +24,8 @@ from .options import refuse_order_of_one_machine
 from .socket_folder import connect_to_feed
 from .table import SampleTable
 from .wire import Frame, Message, format_frame, take_frame
+
+_LEAVE_SECONDS = 1.0  # that a client waits until the feed has read its last message
 
 
 class _Waited(threading.local):
@@ -48,6 +53,7 @@ class FeedClient:
             self._socket = connect_to_feed(socket_path, timeout)
         except OSError as error:
             raise FeedGone(f"no feed answers on {socket_path}: {error}", "dsc feed serve <dataset>") from None
+        _open.add(self)
         self._send(Message.HELLO, {"pid": os.getpid(), **hello})
         self.info: dict[str, Any] = self._expect(Message.WELCOME, "WELCOME").fields
         refuse_order_of_one_machine(hello, self.info)
@@ -151,8 +157,24 @@ class FeedClient:
         return Batch(epoch, step, ids, lengths, offsets, flags, self._arena_view, self._catalog)
 
     def close(self) -> None:
-        """Hangs up."""
+        """Hangs up, once the feed has read everything that was sent.
+
+        The feed may be writing: to a socket that is closed at once it could not, and would lose what it had not read
+        yet, such as the times of the last steps.
+        """
+        if os.getpid() == self.pid:  # a forked copy must not end what its parent reads
+            deadline = time.monotonic() + _LEAVE_SECONDS
+            with contextlib.suppress(OSError):  # the feed is gone or does not answer, or this is closed already
+                self._socket.shutdown(socket.SHUT_WR)
+                while (left := deadline - time.monotonic()) > 0:
+                    self._socket.settimeout(left)
+                    if not self._socket.recv(1 << 18):
+                        break
         self._socket.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_socket"):  # it had found its feed
+            self.close()
 
     # Frames
 
@@ -211,3 +233,12 @@ class FeedClient:
     def _raise_pending(self, error: OSError) -> None:
         """The feed hangs up after it has said why: its last words first."""
         self._expect(Message.ERROR, f"an answer ({error})")
+
+
+_open: weakref.WeakSet[FeedClient] = weakref.WeakSet()
+
+
+@atexit.register  # before, and so called after, everything that tells a feed something when the interpreter exits
+def _close_all() -> None:
+    for client in list(_open):
+        client.close()
