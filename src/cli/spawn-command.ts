@@ -67,7 +67,7 @@ export function spawnCommand(
 ): SpawnedCommand {
   const guard = ['/usr/bin/setpriv', '/bin/setpriv'].find(isExecutable)
   const [file, args] = guard
-    ? [guard, ['--pdeathsig', 'TERM', '--', executable, ...words]]
+    ? [guard, ['--pdeathsig', 'TERM', '--', ...onlyBelowThisProcess(guard), executable, ...words]]
     : [executable, [...words]]
   restoreUmask()
   const child = spawn(file, args, {
@@ -93,6 +93,16 @@ export function spawnCommand(
     for (const signal of PASSED_ON) process.off(signal, forward)
   })
   return { pid: child.pid, exitCode }
+}
+
+/**
+ * Words that run the command by way of setpriv once more, at a path that leads nowhere once this process is dead: then
+ * setpriv has asked for the signal too late, and would run the command without ever getting it. The path goes through
+ * the network of this process because that is gone even while nobody has waited for the process, and needs no rights.
+ */
+function onlyBelowThisProcess(setpriv: string): readonly string[] {
+  if (!existsSync('/proc/thread-self/net/stat')) return [] // not the path itself: old kernels remember what was there
+  return [`/proc/${process.pid}/net/stat/../../../..${setpriv}`, '--']
 }
 
 function isExecutable(path: string): boolean {
