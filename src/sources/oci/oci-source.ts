@@ -6,9 +6,9 @@ import type { Dataset } from '../../model/dataset.js'
 import { formatSourceUrl, type OciUrl, parseSourceUrl } from '../../model/source-url.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
 import { readWebAuthorities } from '../read-certificates.js'
-import type { ListOptions, OpenFetcher, Source } from '../source.js'
-import { type Authorize, WebClient } from '../web-client.js'
-import { WebFetcher } from '../web-fetcher.js'
+import type { ListOptions, Source } from '../source.js'
+import { WebClient } from '../web-client.js'
+import { createOciFetcher } from './oci-fetcher.js'
 import { readManifest } from './read-manifest.js'
 import { findRegistryCredentials } from './registry-credentials.js'
 import { speakRegistry } from './registry-failure.js'
@@ -24,8 +24,6 @@ const ACCEPT = [
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 /** An index may name another one; nobody nests them deeper. */
 const MAX_DEPTH = 3
-/** How long a thread uses the headers that the main thread gave it, in ms: less than any token lives. */
-const THREAD_PERMIT_MS = 10_000
 
 /** Opens the files of an artifact in an OCI registry; its digests prove every byte. */
 export function openOciSource(dataset: Dataset): Source {
@@ -58,34 +56,6 @@ export function openOciSource(dataset: Dataset): Source {
     describeAccess: async () => ({ scheme: 'oci', location: await locate(), answer: authorize }),
     async close() {},
   }
-}
-
-/** Opens a fetcher for an artifact that the main thread has described. */
-export const openOciFetcher: OpenFetcher = ({ location, ask, connections }) => {
-  let asked: Promise<unknown> | undefined
-  let askAgainAtMs = 0
-  const authorize = async () => {
-    if (performance.now() >= askAgainAtMs) {
-      askAgainAtMs = performance.now() + THREAD_PERMIT_MS
-      asked = ask()
-    }
-    return (await asked) as Permit['headers']
-  }
-  return createOciFetcher(location as OciLocation, authorize, connections)
-}
-
-function createOciFetcher(
-  { url, base, ca }: OciLocation,
-  authorize: Authorize,
-  connections: number,
-): WebFetcher {
-  const locate = ({ key, versionId }: { readonly key: string; readonly versionId: string | null }) => ({
-    url: `${base}/v2/${url.repository}/blobs/${versionId}`,
-    what: `${formatSourceUrl(url)}: ${key}`,
-  })
-  // Registries need not know ranges. Etags are of the server that stores the blobs; the digest proves them.
-  const protocol = { locate, dialect: speakRegistry(url.registry), hasRanges: false, hasEtags: false }
-  return new WebFetcher(protocol, { connections, ca, authorize, home: base })
 }
 
 async function listLayers(
