@@ -32,9 +32,9 @@ export async function beginPreparing(
 ): Promise<Preparing> {
   const holder = identifyProcess(process.pid)
   if (holder === undefined) throw new DscError('USAGE', 'cannot read /proc: a feed needs Linux')
-  const [{ identifyCaller }, { chooseHolder }, { resolveDataset }, { reportProgress }] = await Promise.all([
+  const [{ identifyCaller }, { findOwnTask }, { resolveDataset }, { reportProgress }] = await Promise.all([
     import('../cache/leases/identify-caller.js'),
-    import('../cache/leases/choose-holder.js'),
+    import('../cache/leases/find-own-task.js'),
     import('../cache/names/resolve-dataset.js'),
     import('../cache/prepare/report-progress.js'),
   ])
@@ -46,10 +46,10 @@ export async function beginPreparing(
     isOwnProcess: true,
     shares: (await context.config()).cache.policy.shares,
   })
-  const { task, parties } = chooseHolder(caller, context.nowMs())
+  const task = await findOwnTask(caller, { record: cache.record, node: (await context.config()).node })
   const request = {
     dataset,
-    lease: { task, holder, expiresAtMs: null, parties },
+    lease: { task, holder, expiresAtMs: null, parties: caller.parties },
     isRefresh: false,
     mayWait: true,
   }

@@ -130,16 +130,17 @@ async function leaseAll(
   record: RecordStore,
   holders: readonly (StripeHolder | undefined)[],
 ): Promise<() => Promise<void>> {
-  const [{ identifyCaller }, { chooseHolder }] = await Promise.all([
+  const [{ identifyCaller }, { findOwnTask }] = await Promise.all([
     import('../cache/leases/identify-caller.js'),
-    import('../cache/leases/choose-holder.js'),
+    import('../cache/leases/find-own-task.js'),
   ])
   const caller = identifyCaller({
     environment: context.environment,
     isOwnProcess: true,
     shares: (await context.config()).cache.policy.shares,
   })
-  const { task, parties } = chooseHolder(caller, context.nowMs())
+  const { parties } = caller
+  const task = await findOwnTask(caller, { record, node: (await context.config()).node })
   const holder = holdByThisProcess()
   const leaseIds: string[] = []
   for (const copyId of new Set(holders.flatMap((each) => (each ? [each.copyId] : [])))) {

@@ -1,4 +1,4 @@
-import { chooseLease } from '../cache/leases/choose-holder.js'
+import { findOwnTask } from '../cache/leases/find-own-task.js'
 import { identifyCaller } from '../cache/leases/identify-caller.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import { describeFedTime, type FedTime } from '../model/fed-time.js'
@@ -34,13 +34,22 @@ export class FedTimeRecord {
   readonly #dataset: string
   readonly #take: () => FedTime | undefined
   readonly #beganAtMs = performance.now()
+  /** Sought at once: later, the processes above a feed may have ended. Undefined if the record is away. */
+  readonly #task: Promise<string | undefined>
   #timer: NodeJS.Timeout
 
   constructor(context: Surroundings, dataset: string, take: () => FedTime | undefined) {
     this.#context = context
     this.#dataset = dataset
     this.#take = take
+    this.#task = this.#findTask().catch(() => undefined)
     this.#timer = this.#noteLater()
+  }
+
+  async #findTask(): Promise<string> {
+    const { environment } = this.#context
+    const [record, { node }] = await Promise.all([this.#context.openRecord(), this.#context.config()])
+    return findOwnTask(identifyCaller({ environment, isOwnProcess: true }), { record, node })
   }
 
   /** Notes what is left. Never rejects: training does not end for want of a note. */
@@ -60,11 +69,12 @@ export class FedTimeRecord {
   async #note(): Promise<void> {
     const time = this.#take()
     if (!time) return
-    const { environment, report } = this.#context
+    const { report } = this.#context
     try {
       const record = await this.#context.openRecord()
-      const { task } = chooseLease(identifyCaller({ environment, isOwnProcess: true }), 0)
-      const place = { node: (await this.#context.config()).node, dataset: this.#dataset, copyId: null, task }
+      const { node } = await this.#context.config()
+      const task = (await this.#task) ?? (await this.#findTask())
+      const place = { node, dataset: this.#dataset, copyId: null, task }
       await record.addEvent({ ...place, ...describeFedTime(time, record.nowMs()) })
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
