@@ -11,6 +11,7 @@ from .dataset import FeedDataset
 from .errors import FeedError
 from .handover import Packed, Sender
 from .torch_data import IterableDataset, get_worker_info
+from .waits import begin_lap
 
 
 class Parcel(NamedTuple):
@@ -42,7 +43,7 @@ class Parcels(IterableDataset[Parcel]):
         skipped = self._dataset.skipped
         while True:
             known = len(skipped)
-            began, waited = time.monotonic(), WAITED.seconds
+            lap = begin_lap()
             try:
                 batch = next(batches)
             except StopIteration:
@@ -50,7 +51,8 @@ class Parcels(IterableDataset[Parcel]):
             except FeedError as error:
                 yield Parcel(None, [], error)
                 return
-            yield Parcel(batch, skipped[known:], None, made=time.monotonic() - began, waited=WAITED.seconds - waited)
+            made = time.monotonic() - lap.began - (WAITED.starting - lap.starting)
+            yield Parcel(batch, skipped[known:], None, made=made, waited=WAITED.seconds - lap.waited)
 
 
 class CollateParcel:
