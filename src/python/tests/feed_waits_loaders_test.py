@@ -17,8 +17,10 @@ from feed_waits_cluster import (  # noqa: F401
 )
 
 from dsc.feed import waits
+from dsc.feed.client import WAITED
 from dsc.feed.dataset import FeedDataset
 from dsc.feed.map_style import FeedBatchSampler, MapDataset
+from dsc.feed.parcels import Parcels
 
 try:  # before the first dataset, as trainers do
     from torchdata.stateful_dataloader import StatefulDataLoader
@@ -124,6 +126,35 @@ def test_counts_single_samples_once(cluster, job):
     truth.train(lambda: dataset, compute=0.002)
     dataset.close()
     check_train(cluster, job, truth, "transform", "transform")
+
+
+def test_time_after_the_last_pass_counts(cluster, job):
+    dataset = Truth().ready(cluster.staged())
+    began = time.monotonic()
+    list(dataset)
+    time.sleep(1)  # as one who saves a checkpoint, which is no wait
+    dataset.close()
+    took = time.monotonic() - began
+    assert abs(cluster.report(job)["gpuMs"] - 1000 * took) < 100
+
+
+def test_what_a_worker_waits_for_its_start_is_not_the_time_of_its_first_batch():
+    class Started:
+        skipped = ()
+        is_packed_at_once = False
+
+        def items(self):
+            with waits.count_as_start():
+                time.sleep(0.1)
+            WAITED.seconds += time_fetching(0.02)
+            yield []
+
+    def time_fetching(seconds):
+        time.sleep(seconds)
+        return seconds
+
+    (parcel,) = Parcels(Started())
+    assert parcel.feed_share > 0.9
 
 
 class Foreign(torch.utils.data.Dataset):

@@ -125,7 +125,7 @@ class FeedDataset(IterableDataset[Any]):
         self._place: Place | None = None  # of the pass that runs
         self._loaded: Place | None = None  # where the next pass goes on
         self.waits = Waits()
-        watch_loaders()
+        watch_loaders(self)
 
     def connect(self) -> FeedClient:
         """Opens another connection to the feed, beside those that the dataset itself reads with."""
@@ -285,7 +285,7 @@ class FeedDataset(IterableDataset[Any]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        watch_loaders()
+        watch_loaders(self)
         if os.getpid() == self._home_pid and get_worker_info() is None:  # copied, not handed to a worker
             self.position, self._loaded = Position(*self.position.next()), copy.copy(self._loaded)
             self.connections.become_another_reader()
@@ -293,6 +293,6 @@ class FeedDataset(IterableDataset[Any]):
 
     def close(self) -> None:
         """Ends the connections. Used again, it finds the feed again, or starts it."""
-        if self.waits.has_counted:
+        if self.waits.has_begun:
             self.tell_waits(is_last=True)
         self.connections.close()

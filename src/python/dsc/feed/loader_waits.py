@@ -14,36 +14,40 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import FeedError
-from .timed_feed import Timed
+from .timed_feed import Timed, TimedFeed
 from .torch_data import get_worker_info
 from .waits import Made, begin_lap
 
-# Datasets that have been read. Lightning counts the batches of a loader, so nothing says that a pass is over.
-_read: weakref.WeakSet[Any] = weakref.WeakSet()
+# Lightning counts the batches of a loader, and training may go on after the last of them, so nothing says that it ends.
+_feeds: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def watch_loaders(feed: TimedFeed) -> None:
+    """Times what this process does with a feed until it ends, also in torch's DataLoaders."""
+    _feeds.add(feed)
+    _watch_torch()
 
 
 @functools.cache
-def watch_loaders() -> None:
-    """Starts timing the DataLoaders of this process that read from a feed; does nothing without torch."""
+def _watch_torch() -> None:
+    atexit.register(_tell_last)
     try:
         from ..torch_private import watch_loaders as watch
     except ImportError:
         return
     made = Made()
     watch("dsc_timed", _begin, _wait, functools.partial(_make, made))
-    atexit.register(_tell_last)
 
 
 def _tell_last() -> None:
-    for feed in list(_read):
-        if feed.waits.has_counted:
+    for feed in list(_feeds):
+        if feed.waits.has_begun:
             feed.tell_waits(is_last=True)
 
 
 def _begin(dataset: Timed, begin: Callable[[], Any]) -> Any:
     """Begins a pass, and counts the time in which its workers start as the loader's own work."""
     feed = dataset.dsc_timed
-    _read.add(feed)
     lap = feed.waits.begin()
     try:
         return begin()

@@ -27,9 +27,14 @@ class _Clock:
         self._pid = 0
         self.told_at = 0.0
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether this process counts, and not only one that it was forked from."""
+        return self._pid == os.getpid()
+
     def begin(self) -> None:
         """Begins to count, in a process that does not yet; a forked one counts from now."""
-        if self._pid != os.getpid():
+        if not self.has_begun:
             self._pid, self.told_at = os.getpid(), time.monotonic()
 
 
@@ -115,9 +120,9 @@ class Waits:
         return not WAITED.is_counted and get_worker_info() is None and threading.get_ident() == self._home_thread
 
     @property
-    def has_counted(self) -> bool:
-        """Whether there are waits that the feed has not been told of."""
-        return self._feed + self._transform + self._start + self._loader > 0
+    def has_begun(self) -> bool:
+        """Whether this process trains and counts its time."""
+        return get_worker_info() is None and _clock.has_begun
 
     def begin(self) -> Lap | None:
         """Begins to wait for an item; None if this wait does not count."""
