@@ -15,7 +15,7 @@ from dsc.feed import waits
 from dsc.feed.dataset import FeedDataset
 
 SAMPLES, BATCH = 96, 8
-DATASETS = 12
+DATASETS = 16
 CLOSE = 2.0  # points of all GPU time; in runs of some seconds, of which a busy machine takes less
 
 
