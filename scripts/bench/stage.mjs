@@ -1,6 +1,7 @@
-// dsc beside s5cmd, rclone, boto3 (the AWS CLI shares its engine) and obstore, in turn, against versitygw on loopback.
-// --sets of small,medium,large, the last two also with -tls; --scale: a fraction makes a short run; --tools of
-// dsc,s5cmd,rclone,boto3,obstore; s5cmd, rclone and obstore also with `, safe` (default: all that are here).
+// dsc beside s5cmd, rclone, boto3 (the AWS CLI shares its engine) and obstore, in turn, against versitygw on loopback,
+// and beside `hf` (huggingface_hub) against nginx that answers as a hub.
+// --sets of small,medium,large, the last two also with -tls and -hub; --scale: a fraction makes a short run; --tools of
+// dsc,s5cmd,rclone,boto3,obstore,hf; all but dsc and boto3 also with `, safe` (default: all that are here).
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -9,6 +10,7 @@ import { makeCertificate } from '../../dist/testing/certificate.js'
 import { DSC, findPrograms, runTimed, versionOf } from './harness/processes.mjs'
 import { s3Dataset, startVersitygw, storeEnvironment, upload, writeSettings } from './harness/stores.mjs'
 import { count, formatBytes, median, ratio, span, table } from './harness/tables.mjs'
+import { startHub } from './stage/hub.mjs'
 
 const COPIER = fileURLToPath(new URL('stage/copy_bucket.py', import.meta.url))
 const MIB = 2 ** 20
@@ -17,17 +19,26 @@ const SETS = {
   medium: { objects: 2000, bytes: MIB },
   large: { objects: 4, bytes: 1024 * MIB },
 }
-/** A run over TLS would take twice as long with these, which come after others without TLS already. */
-const WITHOUT_OVER_TLS = ['rclone', 'boto3', 'rclone, safe']
+/** Which tools read a kind of store. Over TLS, a run would take twice as long with rclone and boto3. */
+const READERS = {
+  plain: (tool) => !tool.startsWith('hf'),
+  tls: (tool) => !/^(hf|rclone|boto3)/.test(tool),
+  hub: (tool) => /^(hf|dsc)/.test(tool),
+}
 /** ext4 looks long for a free inode while many were deleted shortly before: small runs stay until their set is done. */
 const MAX_KEPT_BYTES = 512 * MIB
 /** Those that need the least processor time of all that do not verify. */
-const MADE_SAFE = ['s5cmd', 'rclone', 'obstore']
+const MADE_SAFE = ['s5cmd', 'rclone', 'obstore', 'hf']
 
 export const benchmark = {
   page: 'stage.md',
-  options: { rounds: 3, sets: 'small,medium,large,medium-tls,large-tls', scale: 1, tools: '' },
-  smoke: { rounds: 1, scale: 0.002, tools: 'dsc,s5cmd,obstore' },
+  options: {
+    rounds: 3,
+    sets: 'small,medium,large,medium-tls,large-tls,medium-hub,large-hub',
+    scale: 1,
+    tools: '',
+  },
+  smoke: { rounds: 1, scale: 0.002, tools: 'dsc,s5cmd,obstore,hf' },
   async run(bench) {
     const programs = findPrograms(
       'scripts/bench-peers.sh',
@@ -36,7 +47,9 @@ export const benchmark = {
     )
     if (!programs.versitygw || !programs.s5cmd)
       return bench.leaveOut('tools', 'versitygw and s5cmd are built with Go')
-    const sets = bench.given.sets.split(',').map((name) => sizeOf(name, bench.given.scale))
+    const hasHub = !spawnSync('nginx', ['-v']).error && programs.python !== undefined
+    const words = bench.given.sets.split(',').filter((word) => hasHub || !word.endsWith('-hub'))
+    const sets = words.map((word) => sizeOf(word, bench.given.scale))
     const stores = await startStores(bench, { programs, sets })
     const wanted = bench.given.tools.split(/,(?! )/)
     const known = Object.entries(listTools(programs))
@@ -46,18 +59,16 @@ export const benchmark = {
     if (programs.rclone) bench.versions.push(versionOf(programs.rclone, 'version'))
     const rows = []
     for (const set of sets) {
-      const store = set.isTls ? stores.tls : stores.plain
-      const those = tools.filter(([tool]) => !set.without.includes(tool))
-      rows.push(
-        ...(await bench.alone(() => measureSet(bench, { set, tools: those, store, first: known[1][1] }))),
-      )
+      const store = stores[set.kind]
+      const those = tools.filter(([tool]) => READERS[set.kind](tool) && !set.without.includes(tool))
+      rows.push(...(await bench.alone(() => measureSet(bench, { set, tools: those, store }))))
     }
     const heads = ['objects', 'tool', 'seconds', 'wall ÷ dsc', 'CPU seconds', 'verified GB per CPU second']
     bench.section('tools', table(heads, rows, { texts: 2 }))
   },
 }
 
-/** Starts the store, and another over TLS on the same folder, with the objects of all sets. */
+/** Starts the store, and another over TLS and a hub on the same folder, with the objects of all sets. */
 async function startStores(bench, { programs, sets }) {
   const plain = await startVersitygw(bench, programs)
   const filled = new Map(sets.map((set) => [set.name, set]))
@@ -65,22 +76,28 @@ async function startStores(bench, { programs, sets }) {
     ...{ url: plain.url, s5cmd: programs.s5cmd },
     pathOf: (index) => `${index % 100}/${index}.bin`,
   })
-  const stores = { plain: { url: plain.url, env: storeEnvironment() } }
-  if (!sets.some(({ isTls }) => isTls)) return stores
+  const env = { ...storeEnvironment(), HF_HUB_DISABLE_PROGRESS_BARS: '1', HF_HUB_DISABLE_TELEMETRY: '1' }
+  const stores = { plain: { url: plain.url, env } }
+  if (sets.some(({ kind }) => kind === 'hub')) {
+    const { url } = await startHub(bench, plain.folder, [...filled.values()])
+    stores.hub = { url, env: { ...env, HF_HOME: bench.makeFolder('hf') } }
+  }
+  if (!sets.some(({ kind }) => kind === 'tls')) return stores
   const certificate = makeCertificate(bench.makeFolder('certificate'))
   const { url } = await startVersitygw(bench, programs, plain.folder, certificate)
   const { certFile } = certificate
   return {
     ...stores,
-    tls: { url, env: { ...storeEnvironment(), AWS_CA_BUNDLE: certFile, SSL_CERT_FILE: certFile } },
+    tls: { url, env: { ...env, AWS_CA_BUNDLE: certFile, SSL_CERT_FILE: certFile } },
   }
 }
 
-function measureSet(bench, { set, tools, store, first }) {
-  const { name, objects, bytes, isTls } = set
-  const what = `${count(objects)} × ${formatBytes(bytes)}${isTls ? ', TLS' : ''}`
+function measureSet(bench, { set, tools, store }) {
+  const { name, objects, bytes, kind } = set
+  const where = { plain: '', tls: ', TLS', hub: ', hub' }[kind]
+  const what = `${count(objects)} × ${formatBytes(bytes)}${where}`
   const used = []
-  measure(bench, { set, tool: first, store, used }) // the first reader finds the server's files on disk, not in memory
+  measure(bench, { set, tool: tools.at(-1)[1], store, used }) // the first reader finds the server's files on disk, not in memory
   const runs = new Map(tools.map(([tool]) => [tool, []]))
   for (let round = 0; round < bench.given.rounds; round++)
     for (const [tool, how] of tools) {
@@ -110,11 +127,12 @@ function measureSet(bench, { set, tools, store, first }) {
  * large sets get the memory that the run before had: a virtual machine may return free memory to its host, and then the
  * first write to it takes twice the processor time.
  */
-function measure(bench, { set: { name, objects, bytes }, tool, store: { url, env }, used }) {
+function measure(bench, { set: { name, objects, bytes, kind }, tool, store: { url, env }, used }) {
   const cwd = bench.makeFolder('run')
   const target = join(cwd, 'target')
   mkdirSync(target)
-  writeSettings(cwd, { [name]: s3Dataset(url, `${name}/`) })
+  const hub = { source: `hf://datasets/bench/${name}`, endpoint: url }
+  writeSettings(cwd, { [name]: kind === 'hub' ? hub : s3Dataset(url, `${name}/`) })
   spawnSync('sync')
   const before = objects * bytes > MAX_KEPT_BYTES ? used.splice(0) : []
   for (const path of before.flatMap(listObjects)) spawnSync('dd', [`if=${path}`, 'iflag=nocache', 'count=0'])
@@ -130,8 +148,10 @@ function measure(bench, { set: { name, objects, bytes }, tool, store: { url, env
   return run
 }
 
+/** A file counts once: dsc links those of a hub into the layout of huggingface_hub, too. */
 function listObjects(folder) {
-  return globSync(`${folder}/**/*.bin`)
+  const paths = globSync(`${folder}/**/*.bin`)
+  return [...new Map(paths.map((path) => [statSync(path).ino, path])).values()]
 }
 
 /** How each tool that is here copies `s3://bench/<set>/` of `url` into `target`, and whether it verifies. */
@@ -171,6 +191,7 @@ function listTools({ s5cmd, rclone, python }) {
     },
     boto3: python && byPython(python, 'boto3'),
     obstore: python && byPython(python, 'obstore'),
+    hf: python && { ...byPython(python, 'hf'), sum: 'openssl dgst -sha256' },
   }
   const here = Object.entries(tools).filter(([, tool]) => tool)
   const safe = here.filter(([name]) => MADE_SAFE.includes(name))
@@ -183,10 +204,11 @@ function byPython(python, name) {
 
 /**
  * A tool that does as much as dsc: what arrived is on the disk and was read once for a checksum, by the quickest
- * program that every system has (CRC-32 with carry-less multiplication) on two processors.
+ * program that every system has (CRC-32 with carry-less multiplication; the hub's files have a SHA-256) on two
+ * processors.
  */
-function makeSafe({ words }) {
-  const pass = 'sync -f "$0" && find "$0" -type f -print0 | xargs -0 -n 500 -P 2 cksum >/dev/null'
+function makeSafe({ words, sum = 'cksum' }) {
+  const pass = `sync -f "$0" && find "$0" -name '*.bin' -print0 | xargs -0 -n 500 -P 2 ${sum} >/dev/null`
   return {
     words: (copy) => ['sh', '-c', `"$@" && ${pass}`, copy.target, ...words(copy)],
     verifies: true,
@@ -195,10 +217,10 @@ function makeSafe({ words }) {
 
 /** A set by its word: `large-tls` has the objects of `large`. */
 function sizeOf(word, scale) {
-  const [name, isTls] = [word.replace(/-tls$/, ''), word.endsWith('-tls')]
-  const { objects, bytes, without = isTls ? WITHOUT_OVER_TLS : [] } = SETS[name]
+  const [name, kind = 'plain'] = word.split('-')
+  const { objects, bytes, without = [] } = SETS[name]
   // Of the large set, the objects shrink instead of their number.
   if (name === 'large')
-    return { name, isTls, without, objects, bytes: Math.max(MIB, Math.round(bytes * scale)) }
-  return { name, isTls, without, objects: Math.max(1, Math.round(objects * scale)), bytes }
+    return { name, kind, without, objects, bytes: Math.max(MIB, Math.round(bytes * scale)) }
+  return { name, kind, without, objects: Math.max(1, Math.round(objects * scale)), bytes }
 }

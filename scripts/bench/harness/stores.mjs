@@ -71,8 +71,8 @@ export async function startVersitygw(
   return untilUp({ pid, url: `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`, folder })
 }
 
-/** nginx over the files of a folder. */
-export async function startNginx(bench, root) {
+/** nginx over the files of a folder, with these more lines of configuration. */
+export async function startNginx(bench, root, { http = '', server = '' } = {}) {
   const port = await findFreePort()
   const own = bench.makeFolder('nginx')
   chmodSync(bench.folder, 0o755)
@@ -84,8 +84,8 @@ export async function startNginx(bench, root) {
     `daemon off; user root; pid ${own}/pid; error_log ${own}/error.log; worker_processes ${availableParallelism()};
 events { worker_connections 1024; }
 http { ${temporary.join(' ')} access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000;
-  open_file_cache max=10000; default_type application/octet-stream;
-  server { listen 127.0.0.1:${port}; root ${root}; } }\n`,
+  open_file_cache max=10000; default_type application/octet-stream; ${http}
+  server { listen 127.0.0.1:${port}; root ${root}; ${server} } }\n`,
   )
   const { pid } = startServer(bench, ['nginx', '-p', own, '-c', join(own, 'nginx.conf')])
   return untilUp({ pid, url: `http://127.0.0.1:${port}` })

@@ -1,5 +1,5 @@
-"""Copies the objects below a prefix of the bucket `bench` into a folder: copy_bucket.py boto3|obstore URL SET FOLDER,
-or prints their versions: copy_bucket.py versions.
+"""Copies the objects below a prefix of the bucket `bench`, or the dataset `bench/SET` of a hub, into a folder:
+copy_bucket.py boto3|obstore|hf URL SET FOLDER, or prints their versions: copy_bucket.py versions.
 """
 
 import sys
@@ -43,8 +43,14 @@ def by_obstore(url, name, folder):
         list(threads.map(copy, keys))
 
 
+def by_hf(url, name, folder):
+    from huggingface_hub import snapshot_download
+
+    snapshot_download(f"bench/{name}", repo_type="dataset", endpoint=url, local_dir=folder, max_workers=16)
+
+
 tool, *rest = sys.argv[1:]
 if tool == "versions":
-    print(", ".join(f"{name} {version(name)}" for name in ("boto3", "obstore")))
+    print(", ".join(f"{name} {version(name)}" for name in ("boto3", "obstore", "huggingface_hub")))
 else:
-    {"boto3": by_boto3, "obstore": by_obstore}[tool](*rest)
+    {"boto3": by_boto3, "obstore": by_obstore, "hf": by_hf}[tool](*rest)
