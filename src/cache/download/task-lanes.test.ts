@@ -123,3 +123,25 @@ test('what is known late comes before what readers have waited for less long, an
   wanted.push(...later)
   assert.deepEqual([next(ALL), next(ALL), next(ALL), next(ALL), next(ALL), next(ALL)], [1, 5, 9, 2, 6, 7])
 })
+
+test('parts in a full lane that somebody waits for keep their order, and so do those that come again', () => {
+  const partOf = (id: number, partOffset: number) => ({ ...task(id), partOffset })
+  const ordered: LaneTask[] = [partOf(1, 0), task(2), partOf(1, 10), partOf(1, 20), task(3)]
+  const none = () => undefined
+  const lanes = new TaskLanes({
+    take: { wanted: none, ordered: () => ordered.shift(), listed: none },
+    isAwaited: () => false,
+    nowMs: () => 0,
+  })
+  const next = (free: readonly Lane[]) => lanes.next({ wanted: free, ordered: free, listed: free })?.task
+  const nextTwo = () => [next(ALL), next(ALL)].map((taken) => [taken?.id, taken?.partOffset])
+  assert.equal(next(['awaited']), undefined)
+  lanes.hurry(2)
+  lanes.hurry(1)
+  lanes.hurry(1)
+  assert.deepEqual([...nextTwo(), next(ALL)?.partOffset, next(ALL)?.partOffset], [[2, 0], [1, 0], 10, 20])
+  ordered.push(partOf(1, 0), partOf(1, 10))
+  assert.equal(next(['awaited']), undefined)
+  lanes.hurry(1)
+  assert.deepEqual([...nextTwo(), next(ALL)?.id], [[1, 0], [1, 10], 3])
+})

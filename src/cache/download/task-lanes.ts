@@ -1,6 +1,6 @@
 import type { Urgency } from '../../model/urgency.js'
 import type { ByteRange } from '../arrivals/block-set.js'
-import type { Need } from '../arrivals/order-of-need.js'
+import { idOf, type Need } from '../arrivals/order-of-need.js'
 
 /** One thing to fetch: an object, or bytes of one part of an opened object. */
 export interface LaneTask {
@@ -57,6 +57,8 @@ export class TaskLanes<Task extends LaneTask> {
     ordered: { direct: [], awaited: [] },
     listed: { direct: [], awaited: [] },
   }
+  /** Number of queued tasks that no reader waits for, by object. */
+  readonly #unhurried = new Map<number, number>()
   #sortedMs = Number.NEGATIVE_INFINITY
 
   constructor(options: TaskLanesOptions<Task>) {
@@ -80,13 +82,16 @@ export class TaskLanes<Task extends LaneTask> {
   /** A reader waits for an object, or a range of one: its tasks overtake the others in their lane. */
   hurry(need: Need): void {
     // Called for every awaited sample, most of which are no longer queued here.
-    const isMeant = (task: Task) => isOf(task, need)
+    if (!this.#unhurried.has(idOf(need))) return
     for (const urgency of ['ordered', 'listed'] as const)
       for (const lane of LANES) {
         const standing = this.#standing[urgency][lane]
-        if (!standing.some(isMeant)) continue
-        this.#standing.wanted[lane].push(...standing.filter(isMeant))
-        this.#standing[urgency][lane] = standing.filter((task) => !isMeant(task))
+        for (let at = standing.length - 1, to = this.#standing.wanted[lane].length; at >= 0; at -= 1) {
+          if (!isOf(standing[at]!, need)) continue
+          const [task] = standing.splice(at, 1)
+          this.#standing.wanted[lane].splice(to, 0, task!)
+          this.#left(task!)
+        }
       }
   }
 
@@ -99,8 +104,10 @@ export class TaskLanes<Task extends LaneTask> {
       const task = this.#options.take[urgency]()
       if (task === undefined) return undefined
       const lane = this.#laneOf(task)
-      if (!free.includes(lane)) standing[lane].push(task)
-      else if (tryClaim(task)) return { task, lane, urgency }
+      if (!free.includes(lane)) {
+        standing[lane].push(task)
+        this.#unhurried.set(task.id, 1 + (this.#unhurried.get(task.id) ?? 0))
+      } else if (tryClaim(task)) return { task, lane, urgency }
     }
     return undefined
   }
@@ -126,10 +133,20 @@ export class TaskLanes<Task extends LaneTask> {
     for (const lane of [...free, ...free])
       for (let task = queues[lane].shift(); task; task = queues[lane].shift()) {
         const now = this.#laneOf(task)
-        if (now !== lane) queues[now].push(task)
-        else if (tryClaim(task)) return { task, lane, urgency }
+        if (now !== lane) {
+          queues[now].push(task)
+          continue
+        }
+        if (urgency !== 'wanted') this.#left(task)
+        if (tryClaim(task)) return { task, lane, urgency }
       }
     return undefined
+  }
+
+  #left({ id }: Task): void {
+    const others = this.#unhurried.get(id)! - 1
+    if (others > 0) this.#unhurried.set(id, others)
+    else this.#unhurried.delete(id)
   }
 
   #laneOf(task: Task): Lane {
