@@ -34,6 +34,8 @@ export interface FeedRequest {
   readonly token: string | undefined
   /** Where tables of samples are kept between runs. */
   readonly cacheFolder: string
+  /** Called if samples are fed during the download, with a promise that settles when the download is over. */
+  readonly onArriving?: ((download: Promise<unknown>) => void) | undefined
 }
 
 /**

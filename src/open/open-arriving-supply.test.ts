@@ -47,8 +47,14 @@ async function arrive(
 }
 
 test('files are fed while one of them is on its way, and the lease ends with the feed', async (t) => {
-  const { cache, context, find } = await arrive(t, { rose: 'red', tulip: 'yellow' }, { held: 'tulip' })
-  const found = await find()
+  const { cache, context, find, preparing } = await arrive(
+    t,
+    { rose: 'red', tulip: 'yellow' },
+    { held: 'tulip' },
+  )
+  const downloads: Promise<unknown>[] = []
+  const found = await find({ onArriving: (download) => downloads.push(download) })
+  assert.deepEqual(downloads, [preparing.prepared])
   assert.equal(found?.supply.table.count, 2)
   assert.notEqual(found.supply.isWhole, true)
   assert.deepEqual(context.told.notes, ['dsc: flowers is fed while it is staged'])
@@ -77,7 +83,7 @@ test('a split without files in the listing, and rows, wait for the whole copy', 
 test('a copy that is ready is no arriving one', async (t) => {
   const { preparing, find } = await arrive(t, { rose: 'red' })
   await preparing.prepared
-  assert.equal(await find(), undefined)
+  assert.equal(await find({ onArriving: () => assert.fail() }), undefined)
 })
 
 test('the reason is told where nothing will come', async (t) => {

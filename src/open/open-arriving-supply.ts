@@ -61,6 +61,7 @@ export async function findArrivingSupply(
     return undefined // it will not come as it was listed
   }
   context.report.note(`dsc: ${dataset.name} is fed while it is staged`)
+  request.onArriving?.(prepared)
   return {
     supply: arrivingSupply({
       ...{ root, table: found, arrivals },

@@ -11,18 +11,18 @@ export function keepHeapSmall(): void {
   setFlagsFromString('--heap-growing-percent=30')
 }
 
-/** How long after a list is made to give back its memory: the first batches come before, in ms. */
+/** How long after the work to give back its memory: the first batches come before, in ms. */
 const GIVE_BACK_MS = 2000
 
 /**
- * The same for a command that first makes a long list: until `afterList` is called, the space for new objects may grow.
- * A small one is collected so often, by threads on all cores, that a list of 21,000 tar headers takes half as much
+ * The same for a command that first lists or stages: until `afterWork` is called, the space for new objects may grow. A
+ * small one is collected so often, by threads on all cores, that a list of 21,000 tar headers takes half as much
  * processor time again. V8 would keep the space at its largest size.
  */
-export function keepHeapSmallAfterList(): { afterList(delayMs?: number): void } {
+export function keepHeapSmallAfterWork(): { afterWork(delayMs?: number): void } {
   setFlagsFromString('--heap-growing-percent=30')
   return {
-    afterList(delayMs = GIVE_BACK_MS) {
+    afterWork(delayMs = GIVE_BACK_MS) {
       setFlagsFromString('--semi-space-growth-factor=1')
       setTimeout(giveBackMemory, delayMs).unref()
     },

@@ -1,7 +1,7 @@
 import { requireTimer } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
 import { untilAborted } from '../../platform/poll.js'
-import { keepHeapSmallAfterList } from '../../platform/small-heap.js'
+import { keepHeapSmallAfterWork } from '../../platform/small-heap.js'
 import type { AnswerOf } from '../answers/answer-schemas.js'
 import { argument, parseWholeNumber } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
@@ -23,15 +23,21 @@ export function feedServeCommand(context: CliContext) {
       '\nExamples:\n  dsc feed serve flowers --seed 42 --memory 2GiB\n  dsc feed serve --mix web=1,code=2.5\n  dsc feed serve --from 10.0.0.7:7071,10.0.0.8:7071 --layout striped --fallback flowers',
     )
     .action(async (target, options) => {
-      const heap = keepHeapSmallAfterList() // memory beyond the feed's buffer would be taken from training
+      const heap = keepHeapSmallAfterWork() // memory beyond the feed's buffer would be taken from training
       const notes: string[] = [] // nobody may ever read the log of a feed that a trainer started
       const warn = (sentence: string) => {
         notes.push(sentence)
         context.report.warn(sentence)
       }
       const report = { ...context.report, warn }
-      const engine = await openEngineFor(target, options, { ...context, report })
-      heap.afterList()
+      let download: Promise<unknown> = Promise.resolve()
+      const engine = await openEngineFor(target, options, { ...context, report }, (arriving) => {
+        download = arriving
+      })
+      void download.then(
+        () => heap.afterWork(),
+        () => heap.afterWork(),
+      )
       const [{ SessionServer }, { FedTimeRecord, findNoted }] = await Promise.all([
         import('../../feed/session/session-server.js'),
         import('../../open/record-fed-time.js'),

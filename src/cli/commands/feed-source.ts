@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { EVICTION_MODES } from '../../feed/arena/arena-space.js'
 import type { FeedEngine } from '../../feed/engine/feed-engine.js'
 import { parseDialect } from '../../model/told-dialect.js'
-import { FEED_STARTS } from '../../open/feed-request.js'
+import { FEED_STARTS, type FeedRequest } from '../../open/feed-request.js'
 import { openNamedEngine } from '../../open/open-named-engine.js'
 import { samplesCacheFolder } from '../../open/samples-folder.js'
 import { SAMPLE_LAYOUTS } from '../../samples/plan/sample-placement.js'
@@ -59,6 +59,7 @@ export function openEngineFor(
   target: string | undefined,
   options: FeedOptions,
   context: CliContext,
+  onArriving?: FeedRequest['onArriving'],
 ): Promise<FeedEngine> {
   const { split, from, layout, fallback, mix } = options
   return openNamedEngine(
@@ -79,6 +80,7 @@ export function openEngineFor(
       isEncrypted: options.tls ?? false,
       token: context.environment.DSC_FEED_TOKEN,
       cacheFolder: samplesCacheFolder(context.environment),
+      onArriving,
     },
     {
       seed: options.seed,
