@@ -94,7 +94,7 @@ for (const isCarrying of [true, false])
 
 test('the first order is made before anybody reads', async (context) => {
   const { pool } = open(context)
-  assert.deepEqual(pool.jobs, ['shuffle 0', 'shuffle 1'])
+  assert.deepEqual(pool.jobs, ['shuffle 0'])
 })
 
 test('the first batch of a run waits for its order only, and that is there once the feed is open', async (context) => {
@@ -105,6 +105,17 @@ test('the first batch of a run waits for its order only, and that is there once 
   assert.ok(items.find(0))
   assert.ok(epochs.carry.isAwaited(1), 'what is kept for the next epoch is being found out')
   assert.equal(epochs.carry.isWanted(1, orderOf(1)[0]!), false)
+})
+
+test('threads read the first samples before they find out what is kept for the next epoch', async (context) => {
+  const { pool, epochs, items } = open(context)
+  await epochs.ready()
+  pool.jobs.length = 0
+  assert.equal(epochs.enter(items, 0), undefined)
+  await Promise.resolve()
+  assert.equal(pool.jobs.join(), '', 'the reads of this turn come first')
+  await pool.rest()
+  assert.ok(pool.jobs.includes('prefix 1'))
 })
 
 test('an epoch knows what it keeps later than its order, for every caller', async (context) => {

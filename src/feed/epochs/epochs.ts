@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { SampleArena } from '../arena/sample-arena.js'
 import type { Prefix } from '../plan/prefix.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
@@ -58,8 +59,7 @@ export class Epochs {
 
   /** Resolves when everything the first batch of a feed needs is ready. */
   async ready(): Promise<void> {
-    const { firstEpoch = 0, isCarrying } = this.#options
-    await Promise.all([this.orders.get(firstEpoch), ...(isCarrying ? [this.orders.get(firstEpoch + 1)] : [])])
+    await this.orders.get(this.#options.firstEpoch ?? 0)
   }
 
   /**
@@ -145,10 +145,12 @@ export class Epochs {
 
   /**
    * Plans S_next_prefix: the first samples that the ranks here read in `epoch`. One of R machines reads a given sample
-   * in 1/R of the epochs, so a prefix of R times the size of Cache_next fills it.
+   * in 1/R of the epochs, so a prefix of R times the size of Cache_next fills it. Threads get this after the reads of
+   * the turn in which it is asked for: a first batch would wait for it.
    */
   async #planPrefix(epoch: number): Promise<Prefix> {
     const { arena, pool, lengths } = this.#options
+    await nextTurn()
     const { visits, mix } = await this.orders.dataOf(epoch)
     const shares = Array.from(this.#ranks.keys(), ({ assignment }) => {
       const { globalBatch, options } = assignment.sequence
