@@ -5,17 +5,18 @@ import { formatCount } from '../model/format-count.js'
 import type { FormatName } from '../model/sample-formats.js'
 import { isRefused } from '../platform/disk-failure.js'
 import { fromText, toText } from './byte-path.js'
+import { chooseListed, findPlain } from './choose-files.js'
 import type { FormatIndexOptions, SharedIndex } from './formats/format.js'
 import { FORMATS, RECOGNITIONS } from './formats/formats.js'
 import { keepTable, readKeptNotes, readKeptTable } from './kept-tables.js'
 import { findFingerprint, listPlainFiles, listTimes, readRest } from './later-checksums.js'
-import { type LinkRule, type ListedFile, listFolder, type MeasureFiles } from './list-folder.js'
-import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from './plan/sample-files.js'
-import { filesOfSplit, findNamedSplits, mayNameSplits } from './plan/split-files.js'
+import { type FolderListing, type LinkRule, listFolder, type MeasureFiles } from './list-folder.js'
+import { packFiles } from './packed-files.js'
+import type { FolderFile, LeftOut } from './plan/sample-files.js'
+import { findNamedSplits, mayNameSplits } from './plan/split-files.js'
 import type { RowGroups } from './rows/row-groups.js'
 import { openSampleTable, type SampleTable } from './sample-table.js'
 import { type KeptListing, sharedStampOf, stampOf } from './table-stamps.js'
-import { matchGlob, matchWanted } from './wanted-files.js'
 
 /** Samples on a local disk: a directory tree of files that are samples or hold them. */
 export interface SampleFolder {
@@ -59,6 +60,8 @@ export interface IndexOptions {
   readonly rows?: FormatIndexOptions['rows']
   /** Existing tables of these files that others have made; undefined: none. */
   readonly shared?: SharedTables | undefined
+  /** What lies below the folder, if that is known: it is used if all of it are plain files. */
+  readonly listing?: FolderListing | undefined
   /** Looks at the files in threads; absent: this thread does. */
   readonly measure?: MeasureFiles | undefined
   /** Whether the first reader of a plain file records its checksum, instead of reading all of them now. */
@@ -83,13 +86,17 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
 
 async function index(folder: string, options: IndexOptions): Promise<SampleFolder> {
   const listedRoot = findRoot(folder)
-  const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow', options.measure)
-  const chosen = chooseFiles(folder, await ofSplit(listedRoot, listed, options.split), options)
+  const { links = 'follow', measure, listing } = options
+  const plain = listing && links === 'follow' ? findPlain(listing.files, options) : undefined
+  const { files: listed, leftOut } = plain ? listing! : await listFolder(listedRoot, links, measure)
+  const chosen = plain ?? (await chooseListed(folder, listedRoot, listed, options))
   const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
   const { cacheFolder, onDamage = 'raise', dialect, rows, shared, onProgress } = options
   const format = FORMATS[chosen.format]
-  const asked = { root: fromText(listedRoot), files: chosen.files, onDamage, dialect, rows, onProgress }
-  const { root, files } = (await format.unpack?.(asked)) ?? { root: listedRoot, files: chosen.files }
+  const asked = { root: fromText(listedRoot), onDamage, dialect, rows, onProgress }
+  const unpacked = await format.unpack?.({ ...asked, files: chosen.files.list() })
+  const root = unpacked?.root ?? listedRoot
+  const files = unpacked ? packFiles(unpacked.files) : chosen.files
   const isKept = cacheFolder !== undefined && !format.hasOwnIndex
   const kept = { format: chosen.format, files, how: JSON.stringify([onDamage, dialect]) }
   const stamp = isKept && stampOf(root, kept)
@@ -103,7 +110,7 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
   }
   const sharedStamp = isKept && shared && sharedStampOf(kept)
   if (sharedStamp && !options.isRefreshed) {
-    const table = openFitting(await shared.find(sharedStamp), files)
+    const table = openFitting(await shared.find(sharedStamp), files.list())
     if (table) {
       keepTable(cachePath!, table)
       return { root, table, format: chosen.format, isCached: true, leftOut: told }
@@ -123,7 +130,7 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
   const found = await format.index({
     ...asked,
     root: fromText(root),
-    files,
+    files: files.list(),
     shared: ownIndex && shareIndex(ownIndex, kept),
   })
   const {
@@ -134,7 +141,7 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
     isMadeBefore = false,
     root: tableRoot = root,
   } = found
-  if (table.count === 0) throw noSamples(folder, chosen.files)
+  if (table.count === 0) throw noSamples(folder, chosen.files.list())
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table, passedOver)
   // Others would not hear of content that is left out: each node finds it.
   if (sharedStamp && damaged.length === 0 && passedOver.length === 0) shared.keep(sharedStamp, table)
@@ -174,73 +181,11 @@ function findRoot(folder: string): string {
   }
 }
 
-/** The files of a split: as the card of the dataset says, or as their names do. Throws COPY_NOT_FOUND without any. */
-async function ofSplit(
-  folder: string,
-  files: readonly ListedFile[],
-  split: string | undefined,
-): Promise<readonly ListedFile[]> {
-  if (split === undefined) return files
-  const { readCardSplit } = await import('./card-splits.js')
-  const globs = readCardSplit(folder, split)
-  const matchers = globs?.map(matchGlob)
-  const found = matchers
-    ? files.filter(({ path }) => matchers.some((isMatch) => isMatch(toText(path))))
-    : filesOfSplit(files, ({ path }) => toText(path), split)
-  if (found.length > 0) return found
-  throw new DscError(
-    'COPY_NOT_FOUND',
-    `${folder} has neither a folder nor files named for the split ${split}`,
-    {
-      hint: `ls ${folder}`,
-    },
-  )
-}
-
-/** The files that each format reads, for people. */
-const FORMAT_FILES: Readonly<Record<FormatName, string>> = {
-  files: 'files of any name',
-  shards: '*.tar',
-  jsonl: '*.jsonl and *.ndjson',
-  csv: '*.csv',
-  tsv: '*.tsv',
-  parquet: '*.parquet',
-  mds: '*.mds, *.mds.zstd, *.mds.gz and *.mds.br',
-  litdata: 'chunk-N-M.bin beside index.json',
-}
-
-/** Chooses the files of a folder that hold samples. Throws SOURCE_EMPTY if no file does. */
-export function chooseFiles<File extends FolderFile>(
-  folder: string,
-  files: readonly File[],
-  { only, format }: Pick<IndexOptions, 'only' | 'format'>,
-): SampleFiles<File> {
-  const isWanted = only && matchWanted(only)
-  const wanted = isWanted ? files.filter(({ path }) => isWanted(toText(path))) : files
-  const chosen = planSampleFiles(wanted, { formats: RECOGNITIONS, format, folder })
-  if (chosen.files.length > 0) return chosen
-  if (only)
-    throw new DscError('SOURCE_EMPTY', `${folder} holds no files of ${only.join(' or ')}`, {
-      hint: 'choose other files with --only, or leave it out for all',
-    })
-  if (format !== undefined && files.length > 0) {
-    const { title } = RECOGNITIONS[format]
-    throw new DscError(
-      'SOURCE_EMPTY',
-      `${folder} holds no ${title}: --as ${format} reads ${FORMAT_FILES[format]}, and its first file is ${toText(files[0]!.path)}`,
-      { hint: 'rename the files, or leave --as out' },
-    )
-  }
-  throw new DscError('SOURCE_EMPTY', `${folder} holds no files, so there is nothing to feed`, {
-    hint: 'name the folder that has them, or the one in it with --split',
-  })
-}
-
 /** Shares lists of the same files for a format that keeps its own index. */
 function shareIndex(shared: SharedTables, listed: KeptListing): SharedIndex {
   const stamp = sharedStampOf(listed)
   return {
-    find: async (what) => openFitting(await shared.find(`${stamp}\n${what}`), listed.files),
+    find: async (what) => openFitting(await shared.find(`${stamp}\n${what}`), listed.files.list()),
     keep: (what, table) => shared.keep(`${stamp}\n${what}`, table),
   }
 }

@@ -1,20 +1,12 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { crc32 } from '../wasm/crc32.js'
-import { fromText, toBytes, toText } from './byte-path.js'
+import { type BytePath, fromText, toBytes, toText } from './byte-path.js'
 import { digestSamples } from './digest-samples.js'
-import type { ListedFile } from './list-folder.js'
-import { makeTable } from './make-table.js'
-import type { FolderFile } from './plan/sample-files.js'
+import type { PackedFiles } from './packed-files.js'
 import { allocatePages } from './plan/shared-pages.js'
 import { isIntact, SampleReader } from './read-samples.js'
-import {
-  openSampleTable,
-  requireLength,
-  type SampleTable,
-  type TableFile,
-  tableFiles,
-} from './sample-table.js'
-import { FINGERPRINT_AT, openColumns } from './table-layout.js'
+import { openSampleTable, requireLength, type SampleTable, type TableFile } from './sample-table.js'
+import { allocateTable, FINGERPRINT_AT, openColumns } from './table-layout.js'
 
 /** Number of samples whose content `digestContent` looks at, and how far, in bytes. */
 const LOOKED_SAMPLES = 16
@@ -24,33 +16,50 @@ const LOOKED_BYTES = 4096
 const MOST_REST_SAMPLES = 1024
 const MOST_REST_BYTES = 64 * 2 ** 20
 
+/** What a table says of the files of its samples. */
+const PLAIN_ENCODINGS = Buffer.from('[{"format":"file"}]')
+
 /** Files that are samples, in the order of their paths, without reading them. */
-export function listPlainFiles(files: readonly FolderFile[]): SampleTable {
-  const paths = files.map(({ path }) => path)
-  const shape = {
-    count: files.length,
-    nameCount: files.length,
-    nameBytes: files.reduce((sum, { path }) => sum + path.length, 0), // a character is a byte
-    offsetBytes: 4,
-  }
-  const parts = { shape, files: tableFiles({ format: 'file' }, paths), hasChecksums: false }
-  const table = makeTable(parts, (columns) => {
-    columns.names.set(columns.paths)
-    columns.nameEnds.set(columns.pathEnds)
-    for (let file = 0; file < files.length; file++) {
-      const { path, size } = files[file]!
-      requireLength(() => toText(path), size)
-      columns.lengths[file] = size
-      columns.files[file] = file
-    }
+export function listPlainFiles(files: PackedFiles): SampleTable {
+  const { count, texts, sizes } = files
+  // Between paths, and only there, is a character that is none of theirs; a character is a byte.
+  const pathBytes = texts.reduce((sum, text) => sum + text.length + 1, 0) - count
+  const { bytes, columns } = allocateTable({
+    ...{ count, nameCount: count, fileCount: count, nameBytes: pathBytes, pathBytes },
+    ...{ rowNameBytes: 0, encodingBytes: PLAIN_ENCODINGS.length, offsetBytes: 4 },
   })
-  return noteChecksums(table)
+  columns.encodings.set(PLAIN_ENCODINGS)
+  fillPaths(texts, columns.paths, columns.pathEnds)
+  columns.names.set(columns.paths)
+  columns.nameEnds.set(columns.pathEnds)
+  for (let file = 0; file < count; file++) {
+    if (sizes[file]! >= 2 ** 32) requireLength(() => toText(files.list()[file]!.path), sizes[file]!)
+    columns.files[file] = file
+    columns.firstSamples[file] = file
+  }
+  columns.lengths.set(sizes)
+  return noteChecksums(openSampleTable(bytes))
+}
+
+/** Writes paths one after the other, and the end of each. */
+function fillPaths(texts: readonly BytePath[], paths: Uint8Array, ends: Float64Array): void {
+  let file = 0
+  let end = 0
+  for (const text of texts) {
+    const bytes = toBytes(text)
+    for (let i = 0; i < bytes.length; i++) {
+      const byte = bytes[i]!
+      if (byte === 0) ends[file++] = end
+      else paths[end++] = byte
+    }
+    ends[file++] = end
+  }
 }
 
 /** See `SampleTable`. */
-export function listTimes(files: readonly ListedFile[]): Float64Array {
-  const times = allocatePages(Float64Array, files.length)
-  for (let file = 0; file < files.length; file++) times[file] = files[file]!.mtimeMs
+export function listTimes({ count, mtimesMs }: PackedFiles): Float64Array {
+  const times = allocatePages(Float64Array, count)
+  times.set(mtimesMs)
   return times
 }
 

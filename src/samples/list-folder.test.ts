@@ -21,7 +21,7 @@ test('files come in byte order of their whole paths, through folders and links t
   for (const measure of [undefined, async (base: string, paths: string) => measureFiles(base, paths)]) {
     const { files } = await listFolder(root, 'follow', measure)
     assert.deepEqual(
-      files.map(({ path, size }) => ({ path, size })),
+      files.list().map(({ path, size }) => ({ path, size })),
       expected,
     )
   }
@@ -34,7 +34,7 @@ test('each file of thousands has its own size, though sizes are asked for in par
   for (const [i, name] of names.entries()) writeFileSync(join(root, name), 'x'.repeat(i % 7))
   const { files } = await listFolder(root, 'follow', async (base, paths) => measureFiles(base, paths))
   assert.deepEqual(
-    files.map(({ path, size }) => [path, size]),
+    files.list().map(({ path, size }) => [path, size]),
     names.map((name, i) => [name, i % 7]),
   )
 })

@@ -1,22 +1,15 @@
 import { accessSync, constants, type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { type BytePath, fromText, isAscii, toBytes, toText } from './byte-path.js'
+import { PackedFiles } from './packed-files.js'
 import type { LeftOut } from './plan/sample-files.js'
 
 /** `follow`: links to anything the caller may read · `inside`: only links to content of the folder itself. */
 export type LinkRule = 'follow' | 'inside'
 
-/** A file below a folder. */
-export interface ListedFile {
-  /** Relative to the folder. */
-  readonly path: BytePath
-  readonly size: number
-  readonly mtimeMs: number
-}
-
-interface FolderListing {
-  /** In byte order of their paths. */
-  readonly files: readonly ListedFile[]
+/** What lies below a folder. */
+export interface FolderListing {
+  readonly files: PackedFiles
   /** Broken links, and everything that is not a file. */
   readonly leftOut: readonly LeftOut[]
 }
@@ -32,32 +25,48 @@ export type MeasureFiles = (root: BytePath, paths: string) => Promise<FileFacts>
 
 /** Number of files to measure in one call. */
 const FILES_AT_ONCE = 4096
+/** Number of files that are measured before a thread has started. */
+const FEW_FILES = 1024
 /** Number of files to stat at once without threads. */
 const STATS_AT_ONCE = 256
 
+/** Some of the files below a folder. */
+interface MeasuredPart {
+  /** Paths, separated by NUL. */
+  readonly text: BytePath
+  readonly count: number
+  readonly facts: Promise<FileFacts>
+}
+
 /**
  * Lists all files below `root`, an absolute path without links; follows links according to `links`. With `measure`,
- * threads look at the files; else this one asks for many at once, as their file system may be far away.
+ * threads look at the files, unless they are few; else this one asks for many at once, as their file system may be far
+ * away.
  */
 export async function listFolder(
   root: string,
   links: LinkRule,
   measure?: MeasureFiles,
 ): Promise<FolderListing> {
-  const parts: { readonly paths: readonly BytePath[]; readonly facts: Promise<FileFacts> | undefined }[] = []
+  const parts: MeasuredPart[] = []
   // Threads look at the first files while this one reads the names of the others.
-  const walk = new FolderWalk(root, links, (paths) => {
-    const facts = measure?.(fromText(root), paths.join('\0'))
-    facts?.catch(() => {}) // awaited below, unless the walk fails first
-    parts.push({ paths, facts })
+  const walk = new FolderWalk(root, links, (text, count) => {
+    const isThreaded = measure && (parts.length > 0 || count > FEW_FILES)
+    const facts = isThreaded ? measure(fromText(root), text) : statFiles(walk.root, text.split('\0'))
+    facts.catch(() => {}) // awaited below, unless the walk fails first
+    parts.push({ text, count, facts })
   })
   walk.all()
-  const files: ListedFile[] = []
-  for (const { paths, facts } of parts) {
-    const { sizes, mtimesMs } = await (facts ?? statFiles(walk.root, paths))
-    for (let i = 0; i < paths.length; i++)
-      files.push({ path: paths[i]!, size: sizes[i]!, mtimeMs: mtimesMs[i]! })
+  const count = parts.reduce((sum, part) => sum + part.count, 0)
+  const { sizes, mtimesMs } = emptyFacts(count)
+  let first = 0
+  for (const part of parts) {
+    const facts = await part.facts
+    sizes.set(facts.sizes, first)
+    mtimesMs.set(facts.mtimesMs, first)
+    first += part.count
   }
+  const files = new PackedFiles({ texts: parts.map(({ text }) => text), sizes, mtimesMs })
   return { files, leftOut: walk.leftOut }
 }
 
@@ -101,11 +110,13 @@ class FolderWalk {
   readonly root: BytePath
   readonly leftOut: LeftOut[] = []
   readonly #links: LinkRule
-  readonly #onPaths: (paths: readonly BytePath[]) => void
-  #paths: BytePath[] = []
+  readonly #onPaths: (text: BytePath, count: number) => void
+  /** Paths that `onPaths` has not had yet: texts separated by NUL, and their number. */
+  #texts: BytePath[] = []
+  #count = 0
 
-  /** `onPaths` is called with some thousand paths at a time. */
-  constructor(root: string, links: LinkRule, onPaths: (paths: readonly BytePath[]) => void) {
+  /** `onPaths` gets some thousand paths at a time, separated by NUL. */
+  constructor(root: string, links: LinkRule, onPaths: (text: BytePath, count: number) => void) {
     this.root = fromText(root)
     this.#links = links
     this.#onPaths = onPaths
@@ -113,7 +124,7 @@ class FolderWalk {
 
   all(): void {
     this.#enter('', [this.root])
-    if (this.#paths.length > 0) this.#onPaths(this.#paths)
+    if (this.#count > 0) this.#pass()
   }
 
   /** Enters `folder`, relative to the root. `chain`: real paths of the folders above it and, last, its own. */
@@ -133,17 +144,32 @@ class FolderWalk {
       if (target !== 'file') folders.set(`${name}/`, target)
       names.push(target === 'file' ? name : `${name}/`)
     }
-    for (const name of names.sort()) {
-      const inner = folders.size > 0 ? folders.get(name) : undefined
-      if (inner) this.#enter(prefix + name.slice(0, -1), inner)
-      else this.#visit(prefix + name)
+    names.sort()
+    let first = 0
+    for (let at = 0; folders.size > 0 && at < names.length; at++) {
+      const name = names[at]!
+      const inner = folders.get(name)
+      if (!inner) continue
+      this.#visit(prefix, names.slice(first, at))
+      this.#enter(prefix + name.slice(0, -1), inner)
+      first = at + 1
+    }
+    this.#visit(prefix, first === 0 ? names : names.slice(first))
+  }
+
+  #visit(prefix: BytePath, names: readonly BytePath[]): void {
+    for (let at = 0; at < names.length; at += FILES_AT_ONCE) {
+      const some = names.length <= FILES_AT_ONCE ? names : names.slice(at, at + FILES_AT_ONCE)
+      this.#texts.push(prefix + some.join(`\0${prefix}`))
+      this.#count += some.length
+      if (this.#count >= FILES_AT_ONCE) this.#pass()
     }
   }
 
-  #visit(path: BytePath): void {
-    if (this.#paths.push(path) < FILES_AT_ONCE) return
-    this.#onPaths(this.#paths)
-    this.#paths = []
+  #pass(): void {
+    this.#onPaths(this.#texts.join('\0'), this.#count)
+    this.#texts = []
+    this.#count = 0
   }
 
   #look(entry: Dirent, path: BytePath, chain: readonly BytePath[]): Target | undefined {

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { FormatName } from '../model/sample-formats.js'
 import { fromText } from './byte-path.js'
+import { chooseFiles } from './choose-files.js'
 import type { FormatIndexOptions } from './formats/format.js'
 import { listShards, type ShardMembers } from './formats/index-shards.js'
-import { chooseFiles } from './index-samples.js'
 import { listPlainFiles, noteChecksums } from './later-checksums.js'
+import { packFiles } from './packed-files.js'
 import type { FolderFile, LeftOut } from './plan/sample-files.js'
 import { formatsOf } from './sample-encoding.js'
 import { openSampleTable, type SampleTable } from './sample-table.js'
@@ -38,12 +39,12 @@ export function listSamples(
   },
 ): ListedFiles {
   const byBytes = files
-    .map(({ path, size }) => ({ path: fromText(path), size }))
+    .map(({ path, size }) => ({ path: fromText(path), size, mtimeMs: Number.NaN }))
     .sort((a, b) => (a.path < b.path ? -1 : 1))
   const { format, files: chosen, leftOut } = chooseFiles(options.folder, byBytes, options)
   if (format === 'shards') return { kind: 'shards', shards: chosen, leftOut }
   if (format !== 'files') return { kind: 'rows', leftOut }
-  return { kind: 'files', table: listPlainFiles(chosen), leftOut }
+  return { kind: 'files', table: listPlainFiles(packFiles(chosen)), leftOut }
 }
 
 /** Lists the samples of shards with known members, like `indexSamples` does once they are here. */

@@ -8,7 +8,7 @@ const [root, folder, count] = process.argv.slice(2) as [string, string, string]
 const { files } = await listFolder(root, 'follow')
 await unpackRows({
   root: fromText(root),
-  files,
+  files: files.list(),
   columns: undefined,
   kept: 'rows',
   folder,

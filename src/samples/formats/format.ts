@@ -1,6 +1,6 @@
 import type { ToldDialect } from '../../model/sample-formats.js'
 import type { BytePath } from '../byte-path.js'
-import type { ListedFile } from '../list-folder.js'
+import type { ListedFile } from '../packed-files.js'
 import type { LeftOut, Recognition } from '../plan/sample-files.js'
 import type { RowGroups } from '../rows/row-groups.js'
 import type { RowsOptions } from '../rows/rows-place.js'

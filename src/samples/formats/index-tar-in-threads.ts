@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { JobThread, spreadJobs } from '../../platform/job-threads.js'
-import type { ListedFile } from '../list-folder.js'
 import { concatTables } from '../make-table.js'
+import type { ListedFile } from '../packed-files.js'
 import { openSampleTable, tableFiles } from '../sample-table.js'
 import type { IndexedSamples, IndexRequest, ShardFormat } from './format.js'
 import { NotSingle, type TarIndexJob, type TarIndexReply } from './index-shards.js'

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { toBytes } from '../byte-path.js'
-import type { ListedFile } from '../list-folder.js'
+import type { ListedFile } from '../packed-files.js'
 import type { LeftOut } from '../plan/sample-files.js'
 import type { SampleEncoding } from '../sample-encoding.js'
 import type { TableFile } from '../sample-table.js'

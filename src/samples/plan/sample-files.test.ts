@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RECOGNITIONS } from '../formats/formats.js'
-import { planSampleFiles } from './sample-files.js'
+import { mayBeMarked, planSampleFiles } from './sample-files.js'
 
 /** Chooses among files given as path → size in bytes. */
 function plan(sizes: Readonly<Record<string, number>>) {
@@ -81,7 +81,28 @@ for (const { name, files, format, fed } of [
     assert.deepEqual([found.format, found.fed], [format, fed])
     const left = Object.keys(files).filter((path) => !fed.includes(path))
     assert.deepEqual(found.left, left.sort(), 'everything else is told')
+    if (found.format !== 'files' || left.length > 0)
+      assert.ok(mayBeMarked(Object.keys(files).join('\0'), RECOGNITIONS), 'a short look sees that, too')
   })
+
+test('a short look at many paths takes plain files for such, and no other file', () => {
+  const plain = ['a/b.png', 'a/no_readme', 'thumbs.db.png', 'e'].join('\0')
+  assert.equal(mayBeMarked(plain, RECOGNITIONS), false)
+  for (const path of [
+    '.a',
+    'a/.git/b',
+    '_a',
+    'x/_a/b',
+    'README',
+    'a/readme.md',
+    'A.TAR',
+    'b.tgz',
+    'c.arrow',
+    'd\n.e/f',
+  ])
+    for (const text of [`${path}\0${plain}`, `${plain}\0${path}\0${plain}`, `${plain}\0${path}`])
+      assert.ok(mayBeMarked(text, RECOGNITIONS), path)
+})
 
 test('every path that a format takes has its mark, so that no file of samples is passed over', () => {
   const ends = [

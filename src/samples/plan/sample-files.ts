@@ -89,7 +89,7 @@ export function planSampleFiles<File extends FolderFile>(
   all: readonly File[],
   { formats, format: given, folder }: FileChoice,
 ): SampleFiles<File> {
-  const marked = all.filter(matchAny([LITTER, CARDS, ANY_OTHER_KIND, ...marksOf(formats)]))
+  const marked = all.filter(matchAny(marksFor(formats)))
   if ((given ?? 'files') === 'files' && marked.length === 0)
     return { format: 'files', files: all, leftOut: [] }
   const hasData =
@@ -119,13 +119,27 @@ export function planSampleFiles<File extends FolderFile>(
   return { format: 'files', files, leftOut: litter }
 }
 
+/**
+ * Whether `planSampleFiles` may take one of the files for more than a plain one; false if it surely takes all for those.
+ * `text`: their paths, separated by NUL.
+ */
+export function mayBeMarked(text: string, formats: FileChoice['formats']): boolean {
+  // A line for each path: a path of several lines is looked at more closely, not less.
+  return anyOf(marksFor(formats), 'im').test(text.replaceAll('\0', '\n'))
+}
+
+const marksFor = (formats: FileChoice['formats']) => [LITTER, CARDS, ANY_OTHER_KIND, ...marksOf(formats)]
+
 const marksOf = (formats: FileChoice['formats']) => Object.values(formats).flatMap(({ mark }) => mark ?? [])
 
 /** Whether a path has any of the patterns: one look at each path, as there may be millions. */
 function matchAny(patterns: readonly RegExp[]): (file: FolderFile) => boolean {
-  const any = new RegExp(patterns.map(({ source }) => source).join('|'), 'i')
+  const any = anyOf(patterns, 'i')
   return ({ path }) => any.test(path)
 }
+
+const anyOf = (patterns: readonly RegExp[], flags: string) =>
+  new RegExp(patterns.map(({ source }) => source).join('|'), flags)
 
 /** The files of `all` that are not among `some` of them. */
 function findOthers<File extends FolderFile>(all: readonly File[], some: readonly File[]): readonly File[] {

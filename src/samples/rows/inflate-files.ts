@@ -20,7 +20,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { claimFolder } from '../../platform/claim-file.js'
 import { makeFolder } from '../../platform/shared-folder.js'
 import { type BytePath, fromText, toBytes, toText } from '../byte-path.js'
-import type { ListedFile } from '../list-folder.js'
+import type { ListedFile } from '../packed-files.js'
 import { randomSuffix } from './rows-paths.js'
 import type { UnpackRequest } from './unpack-rows.js'
 

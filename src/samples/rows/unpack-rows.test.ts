@@ -35,7 +35,7 @@ async function folders(t: TestContext) {
 
 /** Unpacks, and records the requests for room. */
 async function unpack(root: string, folder: string, changes: Partial<UnpackRequest> = {}) {
-  const { files } = await listFolder(root, 'follow')
+  const files = (await listFolder(root, 'follow')).files.list()
   const asked: number[] = []
   const request: UnpackRequest = {
     root: fromText(root),
@@ -157,7 +157,10 @@ test('what a killed process had finished is kept, the rest is unpacked by the ne
   const inodes = kept.map((name) => statSync(join(folder, name)).ino)
   const { indexes } = await unpack(root, folder)
   for (const [i, { lengths, crcs }] of indexes.entries())
-    assert.deepEqual(textsOf(folder, (await listFolder(root, 'follow')).files[i]!.path, lengths, crcs), TEXTS)
+    assert.deepEqual(
+      textsOf(folder, (await listFolder(root, 'follow')).files.list()[i]!.path, lengths, crcs),
+      TEXTS,
+    )
   assert.deepEqual(
     kept.map((name) => statSync(join(folder, name)).ino),
     inodes,
