@@ -12,12 +12,16 @@ import {
   type SampleFolder,
 } from '../samples/index-samples.js'
 import type { RowsReading } from '../samples/rows/rows-place.js'
+import { listCopy } from './list-copy.js'
 import { findRowsPlace } from './rows-place.js'
 import { samplesCacheFolder } from './samples-folder.js'
 import { openSharedTables } from './shared-tables.js'
 
 /** How to list samples; the tables go to this user's cache unless `cacheFolder` is set. */
-export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder' | 'rows' | 'shared'> & {
+export type IndexFolderOptions = Omit<
+  IndexOptions,
+  'onProgress' | 'cacheFolder' | 'listing' | 'rows' | 'shared'
+> & {
   readonly cacheFolder?: string | undefined
   /** Columns of rows; undefined: all. */
   readonly columns?: readonly string[] | undefined
@@ -41,6 +45,7 @@ export async function indexFolder(
     format: options.format ?? declared?.format,
     dialect: options.dialect ?? declared?.dialect,
     cacheFolder,
+    listing: copy && listCopy(copy, folder),
     shared: copy && (await openSharedTables(context, copy, folder)),
     rows: findRowsPlace(context, { columns, reading, copy, cacheFolder }),
     onProgress: (done, total) =>

@@ -60,7 +60,7 @@ export interface IndexOptions {
   readonly rows?: FormatIndexOptions['rows']
   /** Existing tables of these files that others have made; undefined: none. */
   readonly shared?: SharedTables | undefined
-  /** What lies below the folder, if that is known: it is used if all of it are plain files. */
+  /** The files of the folder, if they are known; used only if all are plain files. */
   readonly listing?: FolderListing | undefined
   /** Looks at the files in threads; absent: this thread does. */
   readonly measure?: MeasureFiles | undefined

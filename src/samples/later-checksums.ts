@@ -16,13 +16,13 @@ const LOOKED_BYTES = 4096
 const MOST_REST_SAMPLES = 1024
 const MOST_REST_BYTES = 64 * 2 ** 20
 
-/** What a table says of the files of its samples. */
+/** The encodings of a table of plain files. */
 const PLAIN_ENCODINGS = Buffer.from('[{"format":"file"}]')
 
 /** Files that are samples, in the order of their paths, without reading them. */
 export function listPlainFiles(files: PackedFiles): SampleTable {
   const { count, texts, sizes } = files
-  // Between paths, and only there, is a character that is none of theirs; a character is a byte.
+  // A character is a byte, and one separates two paths of a text.
   const pathBytes = texts.reduce((sum, text) => sum + text.length + 1, 0) - count
   const { bytes, columns } = allocateTable({
     ...{ count, nameCount: count, fileCount: count, nameBytes: pathBytes, pathBytes },

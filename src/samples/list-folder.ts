@@ -7,7 +7,7 @@ import type { LeftOut } from './plan/sample-files.js'
 /** `follow`: links to anything the caller may read · `inside`: only links to content of the folder itself. */
 export type LinkRule = 'follow' | 'inside'
 
-/** What lies below a folder. */
+/** The content of a folder. */
 export interface FolderListing {
   readonly files: PackedFiles
   /** Broken links, and everything that is not a file. */

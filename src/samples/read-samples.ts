@@ -149,7 +149,9 @@ export class SampleReader {
   #isChanged(file: number, fd: number): boolean {
     const { known, listedMs } = this.#table
     if (!listedMs || known?.[file] === 1) return false // each file of such a table is one sample
-    return fstatSync(fd).mtimeMs !== listedMs[file]
+    const { mtimeMs, size } = fstatSync(fd)
+    if (size !== this.#table.lengths[file]) return true
+    return !Number.isNaN(listedMs[file]) && mtimeMs !== listedMs[file]
   }
 
   #openFile(file: number): number {

@@ -60,7 +60,7 @@ export interface SampleTable {
   readonly known?: Uint8Array | undefined
   /**
    * Modification time (ms) of each file when it was listed: one that was written to since then is not read before its
-   * checksum is known. Absent: files do not change. Shared memory.
+   * checksum is known. NaN: only its size was known. Absent: files do not change. Shared memory.
    */
   readonly listedMs?: Float64Array | undefined
   readonly files: Uint32Array
