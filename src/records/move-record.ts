@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { DscError } from '../failure/dsc-error.js'
 import { isLeaseLive } from '../model/lease.js'
 import type { SqlDatabase, SqlReader, SqlRow, SqlTransaction, SqlValue } from './database/sql-database.js'
@@ -70,23 +71,27 @@ async function requireEmpty(target: SqlTransaction, location: string): Promise<v
   }
 }
 
-/** Moves a table page by page; returns the number of its rows. */
+/** Moves a table page by page, and reads the next one while the last is written; returns the number of its rows. */
 async function moveTable(
   source: SqlReader,
   target: SqlTransaction,
   { table, key, start }: (typeof TABLES)[number],
 ): Promise<number> {
   const sql = `SELECT * FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ${PAGE_ROWS}`
-  let rows = 0
-  for (let after: SqlValue = start; ; ) {
-    const page: readonly SqlRow[] = await source.all(sql, [after]).catch((cause: unknown) => {
+  const readAfter = (after: SqlValue): Promise<readonly SqlRow[]> =>
+    source.all(sql, [after]).catch((cause: unknown) => {
       throw new OldRecordFailed('the old record cannot be read', { cause })
     })
-    if (page.length > 0) await insertRows(target, table, page)
+  let rows = 0
+  for (let page = await readAfter(start); page.length > 0; ) {
+    const inserted = insertRows(target, table, page)
+    inserted.catch(() => {}) // awaited after the next page
+    await setImmediate() // sends it: a read of SQLite stops the event loop
     rows += page.length
-    if (page.length < PAGE_ROWS) return rows
-    after = page.at(-1)![key]!
+    page = await readAfter(page.at(-1)![key]!)
+    await inserted
   }
+  return rows
 }
 
 async function insertRows(target: SqlTransaction, table: string, page: readonly SqlRow[]): Promise<void> {
