@@ -148,6 +148,11 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
       GENERATED ALWAYS AS (rtrim(${dialect.sourceUrl}, '/')) ${dialect.generated}`,
     `CREATE INDEX copies_by_source ON copies (node, source_url, dataset)`,
   ]
+  // The newest of a million copies of one source.
+  const newestOfSource = [
+    'DROP INDEX copies_by_source',
+    'CREATE INDEX copies_by_source ON copies (node, source_url, ready_at_ms)',
+  ]
   return [
     first,
     identities,
@@ -161,6 +166,7 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
     few,
     onNode,
     sources,
+    newestOfSource,
   ]
 }
 

@@ -47,11 +47,16 @@ for (const { of, filter, step } of [
     assert.equal(steps[0], step)
   })
 
-for (const filter of [{ sourceUrl: 's3://bucket/flowers' }, { isOfHub: true }] as const)
-  test(`copies by ${Object.keys(filter)} are found among a million of a node in an index`, async (t) => {
+for (const { filter, sorted } of [
+  { filter: { sourceUrl: 's3://bucket/flowers' }, sorted: 'LAST 4 TERMS OF ORDER BY' }, // of equal times
+  { filter: { isOfHub: true }, sorted: 'ORDER BY' },
+] as const)
+  test(`the newest copies by ${Object.keys(filter)} are found among a million of a node in an index`, async (t) => {
     const { database, steps } = explainQueries(t)
-    await selectCopyUses(database, { ...filter, node: 'gpu-01', states: ['ready'] }, 1)
+    const newest = { node: 'gpu-01', states: ['ready'], isNewestFirst: true, limit: 200 } as const
+    await selectCopyUses(database, { ...filter, ...newest }, 1)
     assert.match(steps[0]!, /^SEARCH copies USING INDEX copies_by_source \(node=\? AND source_url/)
+    assert.equal(steps.at(-1), `USE TEMP B-TREE FOR ${sorted}`)
   })
 
 test('stripes are found among a million copies in an index', async (t) => {
