@@ -57,3 +57,10 @@ test('a wait for workers is divided as the workers divide their own time, and la
   times.addMade({ rank: 0, madeMs: 100, waitedMs: 0 })
   assert.deepEqual(tell(400), { transform: 400 })
 })
+
+test('a time that arrives late is no longer than the stretch that the feed notes, which a door would refuse', () => {
+  const times = new TrainerTimes(() => 5000)
+  for (const elapsedMs of [1000, 500]) times.add({ ...TOLD, elapsedMs }, new Map()) // the first was 500 ms on its way
+  const { sinceAgoMs, gpus, gpuMs } = times.take()!
+  assert.deepEqual({ sinceAgoMs, gpus, gpuMs }, { sinceAgoMs: 1500, gpus: 1, gpuMs: 1500 })
+})

@@ -88,9 +88,11 @@ export class TrainerTimes {
     if (this.#gpusOfRanks.size === 0) return undefined
     for (const { culprit, gpuMs } of this.#holdUps.take()) this.#wait(culprit, gpuMs)
     const largest = [...this.#waits].sort(([, a], [, b]) => b - a).slice(0, MAX_FED_WAITS)
+    const gpus = [...this.#gpusOfRanks.values()].reduce((sum, each) => sum + each, 0)
     const told = {
-      sinceAgoMs: Math.round(this.#nowMs() - this.#beganAtMs),
-      gpus: [...this.#gpusOfRanks.values()].reduce((sum, gpus) => sum + gpus, 0),
+      // What a trainer told late may reach back beyond the time since it arrived.
+      sinceAgoMs: Math.ceil(Math.max(this.#nowMs() - this.#beganAtMs, this.#gpuMs / gpus)),
+      gpus,
       gpuMs: this.#gpuMs,
       waits: Object.fromEntries(largest.map(([culprit, ms]) => [culprit, Math.round(ms)] as const)),
     }
