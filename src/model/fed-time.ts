@@ -1,4 +1,5 @@
 import type { RecordEvent } from './record-event.js'
+import { readStepBlocks, type StepBlocks } from './step-blocks.js'
 
 /** How the trainers of one feed spent a stretch of time; each millisecond counts once for every GPU of its trainer. */
 export interface FedTime {
@@ -14,6 +15,8 @@ export interface FedTime {
    * suffix ` of rank 3` marks time in which other ranks waited for rank 3, which waited for that cause.
    */
   readonly waits: Readonly<Record<string, number>>
+  /** Absent if all ranks of the job read from this feed. */
+  readonly steps?: StepBlocks | undefined
 }
 
 /** Most kinds of waits that one event keeps, largest first. */
@@ -37,21 +40,24 @@ export function sumWaits(waits: FedTime['waits']): number {
 
 /** The event that keeps a stretch which ends at `atMs`. */
 export function describeFedTime(
-  { sinceAgoMs, gpus, gpuMs, waits }: FedTime,
+  { sinceAgoMs, gpus, gpuMs, waits, steps }: FedTime,
   atMs: number,
 ): Pick<RecordEvent, 'kind' | 'atMs' | 'reason' | 'detail'> {
   const share = gpuMs > 0 ? Math.round((100 * sumWaits(waits)) / gpuMs) : 0
   const reason = `training waited ${share}% of ${(gpuMs / 60_000).toFixed(1)} GPU-minutes`
-  return { kind: 'fed', atMs, reason, detail: { sinceMs: atMs - sinceAgoMs, gpus, gpuMs, waits } }
+  const detail = { sinceMs: atMs - sinceAgoMs, gpus, gpuMs, waits, ...(steps && { steps }) }
+  return { kind: 'fed', atMs, reason, detail }
 }
 
 /** Reads what `describeFedTime` wrote; `sinceAgoMs` is counted from the event. */
 export function readFedTime({ atMs, detail }: Pick<RecordEvent, 'atMs' | 'detail'>): FedTime {
+  const steps = readStepBlocks(detail.steps)
   const waits = Object.entries((detail.waits ?? {}) as Readonly<Record<string, unknown>>)
   return {
     sinceAgoMs: atMs - Number(detail.sinceMs ?? atMs),
     gpus: Number(detail.gpus ?? 1),
     gpuMs: Number(detail.gpuMs ?? 0),
     waits: Object.fromEntries(waits.map(([culprit, gpuMs]) => [culprit, Number(gpuMs)])),
+    ...(steps && { steps }),
   }
 }

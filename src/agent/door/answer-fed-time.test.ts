@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeFedTime } from '../../model/fed-time.js'
+import { describeFedTime, type FedTime } from '../../model/fed-time.js'
 import { ADA, EVE, openService, prepareAs, silently } from '../../testing/door-service.js'
 import { DoorClient } from './door-client.js'
 import { openDoorRecord } from './door-record.js'
 
-const TIME = { sinceAgoMs: 1000, gpus: 2, gpuMs: 2000, waits: { disk: 300 } }
+const STEPS = { size: 2, blocks: [[1, 2, 30, 40]] as const, causes: { 'disk of rank 3': 30 } }
+const TIME = { sinceAgoMs: 1000, gpus: 2, gpuMs: 2000, waits: { disk: 300 }, steps: STEPS }
 
-function eventOf(task: string, time = TIME) {
+function eventOf(task: string, time: FedTime = TIME) {
   return { ...describeFedTime(time, 5000), node: 'elsewhere', dataset: 'flowers', copyId: null, task }
 }
 
@@ -34,6 +35,7 @@ test('a user notes nothing for the task of another user, and nothing but the tim
     { gpus: 100_000 },
     { sinceAgoMs: -1 },
     { waits: { disk: Number.NaN } },
+    { steps: { ...STEPS, blocks: Array.from({ length: 129 }, () => STEPS.blocks[0]) } },
   ])
     await assert.rejects(record.addEvent(eventOf('mine', { ...TIME, ...wrong })), /expected/)
   assert.deepEqual(await cache.record.listEvents({ kinds: ['fed'], limit: 9 }), [])

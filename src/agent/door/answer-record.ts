@@ -9,6 +9,7 @@ import { describeFedTime, MAX_FED_WAITS } from '../../model/fed-time.js'
 import { MAX_LEASE_MS, type PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { parseSourceUrl } from '../../model/source-url.js'
+import { MAX_BLOCKS } from '../../model/step-blocks.js'
 import { LOOK_MS } from '../../platform/poll.js'
 import { isAdmin } from '../../policy/rights.js'
 import type {
@@ -44,6 +45,11 @@ const fedTime = fields({
   gpus: countTo(MAX_GPUS),
   gpuMs: countTo(MAX_SINCE_MS * MAX_GPUS),
   waits: z.record(z.string(), whole, expected('waits by their names')),
+  steps: fields({
+    size: whole,
+    blocks: z.array(z.tuple([whole, whole, whole, whole])).max(MAX_BLOCKS),
+    causes: z.record(z.string().max(200), whole),
+  }).optional(),
 }).refine(({ sinceAgoMs, gpus, gpuMs }) => gpuMs <= sinceAgoMs * gpus, {
   path: ['gpuMs'],
   error: ({ input }) => {

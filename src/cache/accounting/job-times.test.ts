@@ -82,6 +82,23 @@ for (const { name, events, gpus, gpuMs, waits } of [
     waits: ['transform transform of rank 3 300', 'feed disk of rank 3 100'],
   },
   {
+    name: 'whose nodes waited for each other waited for what the rank behind waited for',
+    events: [
+      fed(2000, { gpus: 2, gpuMs: 280, steps: { size: 1, blocks: [[0, 1, 0, 140]], causes: {} } }),
+      fed(
+        2000,
+        {
+          waits: { transform: 40 },
+          steps: { size: 1, blocks: [[0, 1, 40, 100]], causes: { 'transform of rank 3': 40 } },
+        },
+        { node: 'gpu-02' },
+      ),
+    ],
+    gpus: 3,
+    gpuMs: 1280,
+    waits: ['transform transform of rank 3 80', 'transform transform 40'],
+  },
+  {
     name: 'adds up its feeds, nodes and times',
     events: [
       fed(2000, { waits: { store: 100 } }),

@@ -1,6 +1,8 @@
 import { parseCulprit, readFedTime } from '../../model/fed-time.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import type { StepBlocks } from '../../model/step-blocks.js'
 import { readUseWait } from '../../model/use-wait.js'
+import { findNodeHoldUps } from './node-hold-ups.js'
 
 /** Where GPUs waited: for staging before training, for their feed, or for the user's own transform. */
 export const WAIT_PLACES = ['queue', 'feed', 'transform'] as const
@@ -37,6 +39,8 @@ interface JobOnNode {
   /** By dataset: a job may have a feed each for training and validation, of which one trainer tells both. */
   readonly gpus: Map<string, number>
   readonly waits: Map<string, number>
+  /** By dataset. */
+  readonly steps: Map<string, StepBlocks[]>
 }
 
 /** The kinds of events that `JobTimes` reads. */
@@ -65,12 +69,13 @@ export class JobTimes {
   }
 
   #addFed(job: JobOnNode, event: RecordEvent): void {
-    const { sinceAgoMs, gpus, gpuMs, waits } = readFedTime(event)
+    const { sinceAgoMs, gpus, gpuMs, waits, steps } = readFedTime(event)
     job.fedSinceMs = Math.min(job.fedSinceMs, event.atMs - sinceAgoMs)
     job.fedGpuMs += gpuMs
     job.gpus.set(event.dataset, Math.max(gpus, job.gpus.get(event.dataset) ?? 0))
     for (const [culprit, ms] of Object.entries(waits))
       job.waits.set(culprit, (job.waits.get(culprit) ?? 0) + ms)
+    if (steps) job.steps.set(event.dataset, [...(job.steps.get(event.dataset) ?? []), steps])
   }
 
   #of(task: string, node: string): JobOnNode {
@@ -83,6 +88,7 @@ export class JobTimes {
       fedGpuMs: 0,
       gpus: new Map<string, number>(),
       waits: new Map<string, number>(),
+      steps: new Map<string, StepBlocks[]>(),
     }
     nodes.set(node, found)
     return found
@@ -91,7 +97,8 @@ export class JobTimes {
 
 function sumJob(task: string, nodes: readonly JobOnNode[], untilMs: number): JobTime {
   const waits = new Map<string, JobWait>()
-  const wait = (place: WaitPlace, culprit: string, gpuMs: number) => {
+  const wait = (place: WaitPlace, culprit: string, given: number) => {
+    const gpuMs = Math.round(given)
     if (gpuMs <= 0) return
     const key = `${place} ${culprit}`
     waits.set(key, { place, culprit, gpuMs: gpuMs + (waits.get(key)?.gpuMs ?? 0) })
@@ -105,6 +112,7 @@ function sumJob(task: string, nodes: readonly JobOnNode[], untilMs: number): Job
     else if (node.leases.length > 0) gpuMs += own * findUseMs(node, untilMs)
     addFedWaits(node, own, wait)
   }
+  for (const { culprit, gpuMs } of findHeldUp(nodes)) wait(placeOf(culprit), culprit, gpuMs)
   const listed = [...waits.values()].sort((a, b) => b.gpuMs - a.gpuMs)
   const waitedGpuMs = listed.reduce((sum, each) => sum + each.gpuMs, 0)
   return { task, nodes: nodes.length, gpus, gpuMs, waitedGpuMs, waits: listed }
@@ -146,7 +154,23 @@ function addFedWaits(
   for (const [culprit, gpuMs] of node.waits) {
     const queuedGpuMs = culprit === 'start' ? Math.min(gpuMs, stagedGpuMs) : 0
     wait('queue', staged[0]?.dataset ?? '', queuedGpuMs)
-    const isTransform = parseCulprit(culprit).culprit === 'transform'
-    wait(isTransform ? 'transform' : 'feed', culprit, gpuMs - queuedGpuMs)
+    wait(placeOf(culprit), culprit, gpuMs - queuedGpuMs)
   }
+}
+
+/** The waits of nodes for each other, in the steps over each dataset. */
+function findHeldUp(nodes: readonly JobOnNode[]) {
+  const datasets = new Set(nodes.flatMap(({ steps }) => [...steps.keys()]))
+  return [...datasets].flatMap((dataset) =>
+    findNodeHoldUps(
+      nodes.flatMap(({ gpus, steps }) => {
+        const told = steps.get(dataset)
+        return told ? [{ gpus: gpus.get(dataset) ?? 1, steps: told }] : []
+      }),
+    ),
+  )
+}
+
+function placeOf(culprit: string): WaitPlace {
+  return parseCulprit(culprit).culprit === 'transform' ? 'transform' : 'feed'
 }

@@ -39,7 +39,8 @@ function findHoldUps(told: readonly StepTimes[], gpus = 1) {
     ])
   }
   const sums: Record<string, number> = {}
-  for (const { culprit, gpuMs } of holdUps.take()) sums[culprit] = Math.round(gpuMs) + (sums[culprit] ?? 0)
+  for (const { culprit, gpuMs } of holdUps.take(1).holdUps)
+    sums[culprit] = Math.round(gpuMs) + (sums[culprit] ?? 0)
   return sums
 }
 
@@ -95,7 +96,7 @@ test('steps wait until all ranks have told of them', () => {
     holdUps.add({ ...TIME, rank, steps: cut(told[rank]!, from, to) }, [
       ['transform', 40 * rank * (to - from)],
     ])
-  const take = () => holdUps.take().map(({ culprit, gpuMs }) => `${culprit}: ${Math.round(gpuMs)}`)
+  const take = () => holdUps.take(1).holdUps.map(({ culprit, gpuMs }) => `${culprit}: ${Math.round(gpuMs)}`)
   tell(0, 0, 60)
   tell(1, 0, 50)
   assert.deepEqual(take(), ['transform of rank 1: 2000'])
@@ -115,7 +116,7 @@ test('a trainer that was started again is compared with the others from its firs
       holdUps.add({ ...TIME, rank, steps: cut(told[rank]!, from!, to!) }, [
         ['transform', 40 * rank * (to! - from!)],
       ])
-  assert.equal(holdUps.take()[0]?.gpuMs, 400)
+  assert.equal(holdUps.take(1).holdUps[0]?.gpuMs, 400)
 })
 
 test('a rank that no longer tells anything is not waited for', () => {
@@ -124,7 +125,7 @@ test('a rank that no longer tells anything is not waited for', () => {
   const tell = (rank: number, from: number, to: number) =>
     holdUps.add({ ...TIME, rank, steps: cut(told[rank]!, from, to) }, [['transform', rank === 1 ? 1 : 0]])
   for (const rank of [0, 1, 2]) tell(rank, 0, 10)
-  const take = () => holdUps.take().map(({ gpuMs }) => gpuMs)
+  const take = () => holdUps.take(1).holdUps.map(({ gpuMs }) => gpuMs)
   assert.deepEqual(take(), [400, 400])
   for (const rank of [0, 1]) tell(rank, 10, 20)
   assert.deepEqual(take(), [400])

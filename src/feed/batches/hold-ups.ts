@@ -1,4 +1,6 @@
 import { nameHoldUp } from '../../model/fed-time.js'
+import type { StepBlocks } from '../../model/step-blocks.js'
+import { sumSteps } from './sum-steps.js'
 import type { TrainerTime } from './trainer-time.js'
 
 /** Maximum number of steps of a rank that are kept until other ranks have told theirs. */
@@ -48,19 +50,24 @@ export class HoldUps {
     told.hasTold = true
   }
 
-  /** Returns the hold-ups of the steps that all ranks have reported since the last call. */
-  take(): readonly HoldUp[] {
+  /**
+   * Returns the hold-ups of the steps that all ranks have reported since the last call; where ranks of the job, `world` in
+   * all, have other feeds, also the steps in blocks.
+   */
+  take(world: number): { readonly holdUps: readonly HoldUp[]; readonly steps: StepBlocks | undefined } {
     for (const [rank, { hasTold }] of this.#ranks) if (!hasTold) this.#ranks.delete(rank) // it has left
     const ranks = [...this.#ranks]
     for (const [, told] of ranks) told.hasTold = false
     const from = Math.max(...ranks.map(([, { first }]) => first))
     const to = Math.min(...ranks.map(([, { first, tookUs }]) => first + tookUs.length))
-    const found = ranks.length > 1 && to > from ? findHoldUps(ranks, from, to) : []
+    const holdUps = ranks.length > 1 && to > from ? findHoldUps(ranks, from, to) : []
+    const steps =
+      ranks.length > 0 && ranks.length < world && to > from ? sumSteps(ranks, from, to) : undefined
     for (const [, told] of ranks) {
       forgetSteps(told, to)
       told.waits.clear()
     }
-    return found
+    return { holdUps, steps }
   }
 
   #of(rank: number): ToldRank {

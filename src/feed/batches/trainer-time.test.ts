@@ -64,3 +64,20 @@ test('a time that arrives late is no longer than the stretch that the feed notes
   const { sinceAgoMs, gpus, gpuMs } = times.take()!
   assert.deepEqual({ sinceAgoMs, gpus, gpuMs }, { sinceAgoMs: 1500, gpus: 1, gpuMs: 1500 })
 })
+
+test('a feed keeps the steps of its ranks if others of the job have another feed', () => {
+  for (const world of [1, 2]) {
+    const times = new TrainerTimes(() => 5000)
+    const steps = { first: 4, tookUs: [30_000, 50_000], waitedUs: [10_000, 20_000] }
+    times.add({ ...TOLD, transformMs: 30, steps }, new Map(), world)
+    const kept = {
+      size: 1,
+      blocks: [
+        [4, 1, 10, 20],
+        [5, 1, 20, 30],
+      ],
+      causes: { 'transform of rank 0': 30 },
+    }
+    assert.deepEqual(times.take()!.steps, world === 1 ? undefined : kept)
+  }
+})

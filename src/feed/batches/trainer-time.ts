@@ -44,6 +44,7 @@ export class TrainerTimes {
   readonly #holdUps = new HoldUps()
   /** By rank: sums of its workers since its trainer told, or the sums used last. */
   readonly #made = new Map<number, WorkerTime & { readonly isUsed: boolean }>()
+  #world = 1
   #gpuMs = 0
   #beganAtMs = Number.POSITIVE_INFINITY
 
@@ -62,12 +63,14 @@ export class TrainerTimes {
   /**
    * Adds what a trainer tells. `culprits`: how long the feed waited for whom since it told last, in ms. The feed reads
    * ahead, so it may have waited longer than its trainer; where it waited less, the rest is the feed's own work.
+   * `world`: ranks of the job, which may have other feeds.
    */
-  add(told: TrainerTime, culprits: ReadonlyMap<string, number>): void {
+  add(told: TrainerTime, culprits: ReadonlyMap<string, number>, world = 1): void {
     const { rank, gpus, elapsedMs, startMs, loaderMs } = told
     const loaderFeedMs = loaderMs * this.#takeShare(rank)
     const feedMs = told.feedMs + loaderFeedMs
     const transformMs = told.transformMs + loaderMs - loaderFeedMs
+    this.#world = world
     this.#gpusOfRanks.set(rank, gpus)
     this.#gpuMs += gpus * elapsedMs
     this.#beganAtMs = Math.min(this.#beganAtMs, this.#nowMs() - elapsedMs)
@@ -86,15 +89,17 @@ export class TrainerTimes {
   /** The sums since the last call; undefined if no trainer has told. */
   take(): FedTime | undefined {
     if (this.#gpusOfRanks.size === 0) return undefined
-    for (const { culprit, gpuMs } of this.#holdUps.take()) this.#wait(culprit, gpuMs)
+    const { holdUps, steps } = this.#holdUps.take(this.#world)
+    for (const { culprit, gpuMs } of holdUps) this.#wait(culprit, gpuMs)
     const largest = [...this.#waits].sort(([, a], [, b]) => b - a).slice(0, MAX_FED_WAITS)
     const gpus = [...this.#gpusOfRanks.values()].reduce((sum, each) => sum + each, 0)
     const told = {
-      // What a trainer told late may reach back beyond the time since it arrived.
+      // A report that arrives late reaches back further than its arrival says.
       sinceAgoMs: Math.ceil(Math.max(this.#nowMs() - this.#beganAtMs, this.#gpuMs / gpus)),
       gpus,
       gpuMs: this.#gpuMs,
       waits: Object.fromEntries(largest.map(([culprit, ms]) => [culprit, Math.round(ms)] as const)),
+      ...(steps && { steps }),
     }
     this.#waits = new Map()
     this.#gpusOfRanks = new Map()

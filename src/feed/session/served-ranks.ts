@@ -72,12 +72,14 @@ export class ServedRanks {
   /** Adds how a trainer spent its time, and for whom the streams of its rank waited in that time. */
   addTime(told: TrainerTime): void {
     const culprits = new Map<string, number>()
+    let world = 1
     for (const { rank, stream } of this.#ranks.values()) {
       if (rank !== told.rank) continue
+      world = Math.max(world, stream.sequence.options.world)
       for (const [culprit, ms] of stream.meter.takeCulprits())
         culprits.set(culprit, (culprits.get(culprit) ?? 0) + ms)
     }
-    this.times.add(told, culprits)
+    this.times.add(told, culprits, world)
   }
 
   /** The state of the feed as Prometheus text. */

@@ -79,8 +79,8 @@ FAULTS = {
         nodes=2,
     ),
     "store slow for one of two nodes": Fault(
-        {"targets": {"1": "unused"}, "exchanges": True, "epochs": 4, "batch": 4},
-        {"feed": "of rank 1"},
+        {"target": "unused", "exchanges": True, "epochs": 4, "batch": 4},
+        {"feed": "store"},
         during=slow_store,
         world=2,
         nodes=2,

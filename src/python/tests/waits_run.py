@@ -128,7 +128,6 @@ class Run:
         self.queued = []  # each time in the queue: its least and its most
         self.spec = {"target": "staged", **fault.spec}
         self.spec["target"] = self.name(self.spec["target"])
-        self.spec["targets"] = {rank: self.name(target) for rank, target in self.spec.get("targets", {}).items()}
         if "validation" in self.spec:
             self.spec["validation"] = self.name(self.spec["validation"])
 
@@ -142,7 +141,11 @@ class Run:
             options = ["--from", nodes, "--layout", "striped", "--no-next"]
             self.spec["options"] = {"k": 4, "feed_options": options}
             return cluster.lying(1, "staged")
-        return cluster.unused()
+        name = cluster.unused()
+        for config in cluster.configs[: self.fault.nodes - 1]:  # the last node fetches it while it trains
+            environment = {**os.environ, "DSC_CONFIG": str(config), "SLURM_JOB_ID": PREPARER}
+            subprocess.run([*DSC, "prepare", name], check=True, stdout=subprocess.DEVNULL, env=environment)
+        return name
 
     def called(self, culprit):
         """The name in the report of what a row calls so."""
@@ -183,7 +186,7 @@ class Run:
         if self.fault.wrapped:
             self.cluster.store.busy, self.cluster.store.delay = 0.0, 0.08
             words = [*DSC, "run", self.spec["target"], "--", *words]
-        stages = "unused" in (self.fault.spec.get("target"), *self.fault.spec.get("targets", {}).values())
+        stages = self.fault.spec.get("target") == "unused"
         if stages:
             self.cluster.store.is_open.clear()
         began = time.monotonic()

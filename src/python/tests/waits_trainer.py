@@ -105,9 +105,8 @@ class Trainer:
 
     def run(self):
         spec = self.spec
-        target = spec.get("targets", {}).get(str(self.rank), spec["target"])
         asked = time.monotonic()
-        dataset = self.open(target, self.transform, **spec.get("options", {}))
+        dataset = self.open(spec["target"], self.transform, **spec.get("options", {}))
         say(opened=time.monotonic() - asked)
         sys.stdin.readline()
         if spec.get("exchanges"):
