@@ -32,7 +32,7 @@ export async function startGateway(
     ...(options.words ?? ['--gateway', '127.0.0.1:0']),
     ...(options.isTold ? [] : ['--json']),
   ]
-  const agent = world.start(words, { environment: STORE_KEYS })
+  const agent = world.start(words, { environment: { ...STORE_KEYS, TMPDIR: world.directory } })
   const lines = createInterface({ input: agent.process.stdout! })[Symbol.asyncIterator]()
   const line = async () => String((await lines.next()).value)
   const { gateway, url } = options.isTold
