@@ -75,7 +75,8 @@ export async function startPostgresServer(
         await client.end()
         return server
       } catch (error) {
-        if (server.exitCode !== null) throw new Error('the PostgreSQL server ended', { cause: error })
+        if (server.exitCode !== null || server.signalCode !== null)
+          throw new Error('the PostgreSQL server ended', { cause: error })
         await sleep(25)
       }
     }
