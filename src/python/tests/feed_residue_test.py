@@ -52,6 +52,24 @@ def run_dsc(*words):
     return json.loads(done.stdout)
 
 
+def test_the_place_of_a_killed_trainer_goes_with_the_next_and_that_of_a_living_one_stays(dataset):
+    code = "import sys, dsc; data = dsc.FeedDataset('x', batch_size=8); print(flush=True); sys.stdin.readline()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    killed, living = (subprocess.Popen([sys.executable, "-c", code], **pipes) for _ in range(2))
+    for trainer in (killed, living):
+        trainer.stdout.readline()
+    killed.kill()
+    killed.wait()
+    folder = pathlib.Path(os.environ["XDG_RUNTIME_DIR"]) / "dsc"
+    before = set(folder.glob("place-*"))
+    data = dsc.FeedDataset("y", batch_size=8)
+    left = set(folder.glob("place-*")) & before
+    assert (len(before), len(left)) == (2, 1)
+    living.communicate(b"\n")
+    assert set(folder.glob("place-*")) & left == set()
+    assert data.position.next() == (0, 0)
+
+
 def wait_for(what, is_true, seconds):
     deadline = time.monotonic() + seconds
     while not is_true():

@@ -7,6 +7,7 @@ import dataclasses
 import fcntl
 import json
 import os
+import struct
 import uuid
 import weakref
 from collections.abc import Iterator
@@ -15,6 +16,10 @@ from typing import Any, NamedTuple
 from .errors import pass_has_ended
 from .launch import runtime_folder
 from .torch_data import get_worker_info
+
+_PREFIX = "place-"
+# Taken on another kind of lock than passes are: kept as long as a process has its descriptor, forked ones, too.
+_FIRST_BYTE = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
 
 
 class Begun(NamedTuple):
@@ -35,15 +40,17 @@ class Place:
 
 
 class Position:
-    """The place of one dataset object in the sequence, in a file that goes when the object does.
+    """The place of one dataset object in the sequence, in a file that goes when the object does, or after its process.
 
     torch forks or spawns new workers in every pass and tells them nothing of the passes before, so what they must
     agree on lies outside of all of them.
     """
 
     def __init__(self, epoch: int = 0, step: int = 0) -> None:
-        self._path = os.path.join(runtime_folder(), f"position-{uuid.uuid4().hex}")
-        weakref.finalize(self, _remove, self._path, os.getpid())
+        folder = runtime_folder()
+        _remove_left(folder)
+        self._path, kept = _make(folder)
+        weakref.finalize(self, _remove, self._path, os.getpid(), kept)
         self.set(epoch, step)
 
     def set(self, epoch: int, step: int, number: int = 0) -> None:
@@ -127,7 +134,46 @@ def _write(file: int, state: dict[str, Any]) -> None:
     os.pwrite(file, json.dumps(state).encode(), 0)
 
 
-def _remove(path: str, owner: int) -> None:
+def _make(folder: str) -> tuple[str, int]:
+    """Makes a file that is this process's, and the descriptor that says so."""
+    while True:
+        path = os.path.join(folder, f"{_PREFIX}{uuid.uuid4().hex}")
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            is_own = _take(file)
+        except OSError:  # a file system that has no such locks, on which no file is taken for a left one either
+            return path, file
+        if is_own and os.fstat(file).st_nlink > 0:  # not removed by another process just before
+            return path, file
+        os.close(file)
+
+
+def _remove_left(folder: str) -> None:
+    """Removes the files of processes that were killed."""
+    for name in os.listdir(folder):
+        if not name.startswith(_PREFIX):
+            continue
+        path = os.path.join(folder, name)
+        with contextlib.suppress(OSError):
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if _take(file):
+                    os.unlink(path)
+            finally:
+                os.close(file)
+
+
+def _take(file: int) -> bool:
+    """Whether no process has taken this file, which is then this one's until the descriptor is closed."""
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, _FIRST_BYTE)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _remove(path: str, owner: int, kept: int) -> None:
     if os.getpid() == owner:  # a forked copy leaves it to the process that made it
         with contextlib.suppress(OSError):
             os.unlink(path)
+        os.close(kept)
