@@ -1,4 +1,4 @@
-"""`dsc report --job` against faults in real runs: `npm run test:waits`, six minutes.
+"""`dsc report --job` against faults in real runs: `npm run test:waits`, nine minutes.
 
 Each row is a run of one or more trainers (waits_trainer.py) with a fault in it. Trainers print how long each step
 waited and worked; a replay without the waits for data says what they cost, also in ranks that waited for others.
@@ -32,7 +32,7 @@ FAULTS = {
     "queue of dsc run": Fault({"target": "wrapped", "step": 0.3, "epochs": 2}, {"queue": "set"}, wrapped=True),
     "queue of two datasets": Fault({"target": "prepared", "epochs": 8}, {"queue": "set"}, prepares=2),
     "store stands still": Fault(
-        {"target": "unused", "epochs": 8, "workers": 2}, {"feed": "store"}, during=store_stands_still
+        {"target": "unused", "epochs": 2, "batch": 2, "workers": 2}, {"feed": "store"}, during=store_stands_still
     ),
     "store slow, two plain workers": Fault(
         {"target": "unused", "way": "plain", "workers": 2, "epochs": 2}, {"feed": "store"}, during=slow_store
@@ -41,7 +41,7 @@ FAULTS = {
         {"target": "unused", "ahead": 2, "epochs": 2}, {"feed": "store"}, during=slow_store
     ),
     "one node stands still once": Fault(
-        {"target": "stripes", "workers": 2, "epochs": 8}, {"feed": "node-1"}, during=node_stands_still
+        {"target": "stripes", "workers": 2, "epochs": 2, "batch": 2}, {"feed": "node-1"}, during=node_stands_still
     ),
     "two nodes slow, one more": Fault(
         {"target": "stripes", "epochs": 2, "way": "plain"}, {"feed": "node-0"}, during=both_nodes_slow
@@ -86,7 +86,7 @@ FAULTS = {
         nodes=2,
     ),
     "transform slow, trainer killed": Fault({"transform": 0.02, "epochs": 99}, {"transform": ""}, kill_at=15.0),
-    "feed killed": Fault({"transform": 0.02, "epochs": 8}, {"transform": ""}, during=kill_feed),
+    "feed killed": Fault({"transform": 0.02, "epochs": 8}, {"feed": "start", "transform": ""}, during=kill_feed),
 }
 
 

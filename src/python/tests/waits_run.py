@@ -64,7 +64,7 @@ def node_stands_still(run):
     link = run.cluster.stripes()[1].link
 
     def hold_up():
-        time.sleep(1.5)
+        time.sleep(0.1)
         link.delay = 3.0
         time.sleep(0.5)
         link.delay = 0.0
