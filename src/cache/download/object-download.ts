@@ -41,6 +41,9 @@ interface ObjectDownloadOptions {
   readonly schedule: Pick<Schedule, 'opened' | 'add' | 'finish'>
 }
 
+/** Proves what has been fetched, as far as all of it is here. */
+type Prove = () => Promise<void>
+
 type PortionWork = Extract<Work, { kind: 'portion' }>
 
 const MAX_MISMATCHES = 2
@@ -74,12 +77,14 @@ export class ObjectDownload {
     return this.#keptBytes + this.#options.engine.counts.receivedBytes
   }
 
-  /** Carries out what the schedule handed out. */
-  async run(work: Work, urgency: Urgency): Promise<void> {
+  /** Carries out what the schedule handed out; `onFetched`: its bytes are here, and only their proof is left. */
+  async run(work: Work, urgency: Urgency, onFetched: () => void): Promise<void> {
     if (work.kind === 'portion') {
       if (!work.parted.isInOrder(work.portion)) this.#noteOutOfOrder()
       const isPart = work.portion.length === work.portion.part.length
-      await (isPart ? this.#fetchPart(work, urgency) : this.#fetchRange(work, urgency))
+      const prove = await (isPart ? this.#fetchPart(work, urgency) : this.#fetchRange(work, urgency))
+      onFetched()
+      await prove()
     } else if (work.kind === 'open') await this.#open(work.entry)
     else if (work.kind === 'parts') await this.#fetchInParts(work.entry)
     else await this.#fetchWhole(work.entry, urgency)
@@ -124,15 +129,15 @@ export class ObjectDownload {
     return parted
   }
 
-  async #fetchPart({ parted, portion }: PortionWork, urgency: Urgency): Promise<void> {
+  async #fetchPart({ parted, portion }: PortionWork, urgency: Urgency): Promise<Prove> {
     const { object, proofAlgorithm, needsDigest } = parted
     const { part } = portion
     const isRepeated = parted.mismatches > 0
     const task = { kind: 'part', object, part, proofAlgorithm, needsDigest, isRepeated, urgency } as const
     const finished = await this.#options.engine.run(task)
     this.#note(parted, portion, finished.digest)
-    if (parted.hasExtras(part)) await this.#digestWritten(parted, part)
-    else await this.#finishPart(parted, part, finished)
+    return () =>
+      parted.hasExtras(part) ? this.#digestWritten(parted, part) : this.#finishPart(parted, part, finished)
   }
 
   /** Recorded before the first byte that may follow a hole, as a killed run cannot say so any more. */
@@ -142,7 +147,7 @@ export class ObjectDownload {
     this.#options.manifest.writeSetting('out_of_order', '1')
   }
 
-  async #fetchRange({ parted, portion }: PortionWork, urgency: Urgency): Promise<void> {
+  async #fetchRange({ parted, portion }: PortionWork, urgency: Urgency): Promise<Prove> {
     const { object, needsDigest } = parted
     const { part, offset, length, isExtra } = portion
     const isRepeated = parted.mismatches > 0
@@ -152,7 +157,7 @@ export class ObjectDownload {
     if (isExtra) this.#keptBytes -= length
     this.#note(parted, portion, digest)
     this.#options.log.wroteBlocks(parted.entry.id, parted.there.bits)
-    await this.#digestWritten(parted, part)
+    return () => this.#digestWritten(parted, part)
   }
 
   #note(parted: PartedObject, portion: Portion, digest: string): void {

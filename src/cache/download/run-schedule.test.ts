@@ -54,3 +54,46 @@ test('objects that a reader waits for are fetched in the order of its waits, a f
   assert.deepEqual(atOnce, wanted.slice(0, 4))
   assert.deepEqual(begun, wanted)
 })
+
+test('what is fetched makes room for more while it is proven, and the run ends with the last proof', async (t) => {
+  const ids = [1, 2, 3]
+  const schedule = new Schedule({
+    missing: ids.map(entryOf),
+    entryOf,
+    need: new OrderOfNeed<string>(COUNT, []),
+    isAwaited: () => false,
+    mayTakeParts: () => true,
+    nowMs: () => 0,
+  })
+  const begun: { readonly fetched: () => void; readonly proven: () => void }[] = []
+  const run = (_work: Work, _urgency: string, fetched: () => void) =>
+    new Promise<void>((proven) => begun.push({ fetched, proven }))
+  const stop = new AbortController()
+  t.after(() => {
+    stop.abort()
+    for (const { proven } of begun) proven()
+  })
+  let isDone = false
+  const done = runSchedule({
+    engine: { counts: { receivedBytes: 0, throttled: 0 } } as TransferEngine,
+    schedule,
+    download: { run } as unknown as ObjectDownload,
+    budget: new ByteBudget(),
+    isSpent: () => false,
+    concurrency: 1,
+    signal: stop.signal,
+    stop,
+  }).then(() => {
+    isDone = true
+  })
+  for (const [before] of ids.entries()) {
+    assert.equal(begun.length, before + 1)
+    begun[before]!.fetched()
+  }
+  for (const { proven } of begun) {
+    assert.equal(isDone, false)
+    proven()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await done
+})

@@ -73,9 +73,18 @@ export async function runSchedule(options: {
       running[lane] += 1
       const beganMs = performance.now()
       if (isDirect) budget.began(bytes, urgency)
-      await download.run(work, urgency)
-      if (isDirect) budget.ended(bytes, urgency, performance.now() - beganMs)
-      running[lane] -= 1
+      let isFetched = false
+      const onFetched = () => {
+        if (isFetched) return
+        isFetched = true
+        if (isDirect) budget.ended(bytes, urgency, performance.now() - beganMs)
+        running[lane] -= 1
+      }
+      await download.run(work, urgency, () => {
+        onFetched()
+        run.look() // what is left keeps a processor busy, but not the link
+      })
+      onFetched()
       finished += 1
     },
     onFailure: (error) => options.stop.abort(error),
