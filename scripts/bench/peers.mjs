@@ -61,7 +61,7 @@ async function measureSet(bench, { set, cluster, agent, store }) {
   if (prepared.code !== 0) throw new Error(prepared.stderr)
   const { path } = JSON.parse(prepared.stdout)
   // What the donor wrote past the page cache would be read from the disk for the first way only.
-  spawnSync('sh', ['-c', `find '${path}' -type f -exec cat {} + >/dev/null`])
+  spawnSync('find', [path, '-type', 'f', '-exec', 'cat', '{}', '+'], { stdio: 'ignore' })
   const nginx = await startNginx(bench, path)
   const results = []
   for (const round of range(bench.given.rounds)) {

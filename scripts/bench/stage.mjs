@@ -97,7 +97,7 @@ function measureSet(bench, { set, tools, store }) {
   const where = { plain: '', tls: ', TLS', hub: ', hub' }[kind]
   const what = `${count(objects)} × ${formatBytes(bytes)}${where}`
   const used = []
-  measure(bench, { set, tool: tools.at(-1)[1], store, used }) // the first reader finds the server's files on disk, not in memory
+  measure(bench, { set, tool: tools[0][1], store, used }) // the first reader finds the server's files on disk, not in memory
   const runs = new Map(tools.map(([tool]) => [tool, []]))
   for (let round = 0; round < bench.given.rounds; round++)
     for (const [tool, how] of tools) {
