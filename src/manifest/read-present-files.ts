@@ -4,6 +4,7 @@ import { isUnusable, openPublishedFile } from './manifest-file.js'
 /** Number of objects to read at once: their names become one text. */
 const PAGE_OBJECTS = 16_384
 
+/** SQLite joins rows in the order of the inner query; to have it promised (`ORDER BY` inside) takes as long again. */
 const PAGE = `SELECT group_concat(key, char(0)) AS keys, group_concat(size_bytes) AS sizes, max(key) AS last,
     min(state) = 1 AND max(state) = 1 AND sum(instr(key, char(0))) = 0 AS isPresent
   FROM (SELECT key, size_bytes, state FROM object WHERE key > ? ORDER BY key LIMIT ${PAGE_OBJECTS})`
