@@ -25,6 +25,18 @@ function fed(atMs: number, time: Partial<FedTime>, place: Partial<RecordEvent> =
   return { ...BASE, ...describeFedTime(told, atMs), ...place }
 }
 
+type OfNodes = readonly [number, number]
+
+/** A job on two nodes, of which the second stages for 4 s longer. */
+function staged(sinceMs: OfNodes, setupsMs: OfNodes, untilMs: OfNodes = [8000, 8000]): RecordEvent[] {
+  return ['gpu-01', 'gpu-02'].flatMap((node, at) => {
+    const gpuMs = untilMs[at]! - sinceMs[at]!
+    const blocks = [[0, 1, 0, setupsMs[at]!] as const, [1, 1, 0, gpuMs - setupsMs[at]!] as const]
+    const time = { sinceAgoMs: gpuMs, gpuMs, steps: { size: 1, blocks, causes: {} } }
+    return [{ ...leased(at === 0 ? 1000 : 5000, 4000 * at), node }, fed(untilMs[at]!, time, { node })]
+  })
+}
+
 for (const { name, events, gpus, gpuMs, waits } of [
   {
     name: 'without a feed counts from its dataset to its release, one GPU a node',
@@ -97,6 +109,51 @@ for (const { name, events, gpus, gpuMs, waits } of [
     gpus: 3,
     gpuMs: 1280,
     waits: ['transform transform of rank 3 80', 'transform transform 40'],
+  },
+  {
+    name: 'waits at its first barrier for the node that stages longest',
+    events: staged([2000, 6000], [4500, 500]),
+    gpus: 2,
+    gpuMs: 12_000,
+    waits: ['queue laion 4000', 'queue laion on gpu-02 4000'],
+  },
+  {
+    name: 'that begins on all nodes at once waits for the node that stages longest',
+    events: staged([6000, 6000], [500, 500]),
+    gpus: 2,
+    gpuMs: 12_000,
+    waits: ['queue laion 4000', 'queue laion on gpu-02 4000'],
+  },
+  {
+    name: 'whose nodes train apart waits for no node that stages longer',
+    events: staged([2000, 6000], [500, 500], [4000, 8000]),
+    gpus: 2,
+    gpuMs: 8000,
+    waits: ['queue laion 4000'],
+  },
+  {
+    name: 'waits in its first step for the node whose feed stages longest',
+    events: [
+      leased(1000, 0),
+      fed(6000, {
+        gpus: 1,
+        gpuMs: 5000,
+        sinceAgoMs: 5000,
+        steps: { size: 1, blocks: [[0, 2, 0, 5000]], causes: {} },
+      }),
+      { ...leased(5000, 4000), node: 'gpu-02' },
+      fed(
+        6000,
+        {
+          ...{ gpus: 1, gpuMs: 5000, sinceAgoMs: 5000, waits: { start: 4200 } },
+          steps: { size: 1, blocks: [[0, 2, 4200, 800]], causes: { 'start of rank 1': 4200 } },
+        },
+        { node: 'gpu-02' },
+      ),
+    ],
+    gpus: 2,
+    gpuMs: 10_000,
+    waits: ['queue laion 4000', 'queue laion on gpu-02 4000', 'feed start 200', 'feed start of rank 1 200'],
   },
   {
     name: 'adds up its feeds, nodes and times',

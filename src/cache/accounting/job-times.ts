@@ -2,7 +2,8 @@ import { parseCulprit, readFedTime } from '../../model/fed-time.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { StepBlocks } from '../../model/step-blocks.js'
 import { readUseWait } from '../../model/use-wait.js'
-import { findNodeHoldUps } from './node-hold-ups.js'
+import { type Cause, findNodeHoldUps } from './node-hold-ups.js'
+import { compareQueues, findQueueTime, isBefore, type LeaseTime, type QueueTime } from './queue-times.js'
 
 /** Where GPUs waited: for staging before training, for their feed, or for the user's own transform. */
 export const WAIT_PLACES = ['queue', 'feed', 'transform'] as const
@@ -11,7 +12,7 @@ export type WaitPlace = (typeof WAIT_PLACES)[number]
 /** One cause for which a job waited. */
 export interface JobWait {
   readonly place: WaitPlace
-  /** As in `FedTime.waits`; in the queue the dataset that was staged. */
+  /** As in `FedTime.waits`; in the queue the dataset that was staged, ` on gpu-03` where other nodes waited for that. */
   readonly culprit: string
   readonly gpuMs: number
 }
@@ -28,19 +29,23 @@ export interface JobTime {
   readonly waits: readonly JobWait[]
 }
 
+/** The trainers of one dataset, by what their feed told. */
+interface FedDataset {
+  /** When the first trainer began to count. */
+  sinceMs: number
+  /** A job may have a feed each for training and validation, of which one trainer tells both. */
+  gpus: number
+  readonly steps: StepBlocks[]
+}
+
 /** The leases and feeds of a job on one node. */
 interface JobOnNode {
-  /** When it asked for datasets, and when it could read them. */
-  readonly leases: { readonly dataset: string; readonly askedAtMs: number; readonly readAtMs: number }[]
+  readonly name: string
+  readonly leases: LeaseTime[]
   endedAtMs: number
-  /** When the first trainer began to count; infinite without a feed. */
-  fedSinceMs: number
   fedGpuMs: number
-  /** By dataset: a job may have a feed each for training and validation, of which one trainer tells both. */
-  readonly gpus: Map<string, number>
+  readonly feeds: Map<string, FedDataset>
   readonly waits: Map<string, number>
-  /** By dataset. */
-  readonly steps: Map<string, StepBlocks[]>
 }
 
 /** The kinds of events that `JobTimes` reads. */
@@ -70,27 +75,28 @@ export class JobTimes {
 
   #addFed(job: JobOnNode, event: RecordEvent): void {
     const { sinceAgoMs, gpus, gpuMs, waits, steps } = readFedTime(event)
-    job.fedSinceMs = Math.min(job.fedSinceMs, event.atMs - sinceAgoMs)
     job.fedGpuMs += gpuMs
-    job.gpus.set(event.dataset, Math.max(gpus, job.gpus.get(event.dataset) ?? 0))
+    const feed = job.feeds.get(event.dataset) ?? { sinceMs: Number.POSITIVE_INFINITY, gpus: 0, steps: [] }
+    job.feeds.set(event.dataset, feed)
+    feed.sinceMs = Math.min(feed.sinceMs, event.atMs - sinceAgoMs)
+    feed.gpus = Math.max(feed.gpus, gpus)
+    if (steps) feed.steps.push(steps)
     for (const [culprit, ms] of Object.entries(waits))
       job.waits.set(culprit, (job.waits.get(culprit) ?? 0) + ms)
-    if (steps) job.steps.set(event.dataset, [...(job.steps.get(event.dataset) ?? []), steps])
   }
 
-  #of(task: string, node: string): JobOnNode {
+  #of(task: string, name: string): JobOnNode {
     const nodes = this.#jobs.get(task) ?? new Map<string, JobOnNode>()
     this.#jobs.set(task, nodes)
-    const found = nodes.get(node) ?? {
+    const found = nodes.get(name) ?? {
+      name,
       leases: [],
       endedAtMs: 0,
-      fedSinceMs: Number.POSITIVE_INFINITY,
       fedGpuMs: 0,
-      gpus: new Map<string, number>(),
+      feeds: new Map<string, FedDataset>(),
       waits: new Map<string, number>(),
-      steps: new Map<string, StepBlocks[]>(),
     }
-    nodes.set(node, found)
+    nodes.set(name, found)
     return found
   }
 }
@@ -104,37 +110,27 @@ function sumJob(task: string, nodes: readonly JobOnNode[], untilMs: number): Job
     waits.set(key, { place, culprit, gpuMs: gpuMs + (waits.get(key)?.gpuMs ?? 0) })
   }
   let [gpus, gpuMs] = [0, 0]
-  for (const node of nodes) {
-    const own = node.gpus.size === 0 ? 1 : Math.max(...node.gpus.values())
+  const queues = nodes.map((node) => findQueueTime(node.leases, fedSinceMs(node)))
+  for (const [at, node] of nodes.entries()) {
+    const own = countGpus(node)
     gpus += own
-    gpuMs += own * sumQueue(node, (dataset, ms) => wait('queue', dataset, own * ms))
+    gpuMs += own * queues[at]!.totalMs
+    for (const { dataset, ms } of queues[at]!.waits) wait('queue', dataset, own * ms)
     if (node.fedGpuMs > 0) gpuMs += node.fedGpuMs
     else if (node.leases.length > 0) gpuMs += own * findUseMs(node, untilMs)
-    addFedWaits(node, own, wait)
+    for (const { place, culprit, ms } of findCauses(node, node.waits)) wait(place, culprit, ms)
   }
-  for (const { culprit, gpuMs } of findHeldUp(nodes)) wait(placeOf(culprit), culprit, gpuMs)
+  for (const { holdUps, uncountedGpuMs } of findHeldUp(nodes, queues)) {
+    gpuMs += uncountedGpuMs
+    for (const each of holdUps) wait(each.place, each.culprit, each.gpuMs)
+  }
   const listed = [...waits.values()].sort((a, b) => b.gpuMs - a.gpuMs)
   const waitedGpuMs = listed.reduce((sum, each) => sum + each.gpuMs, 0)
-  return { task, nodes: nodes.length, gpus, gpuMs, waitedGpuMs, waits: listed }
+  return { task, nodes: nodes.length, gpus, gpuMs: Math.round(gpuMs), waitedGpuMs, waits: listed }
 }
 
-/** Whether a lease was asked for before training, so that its wait is not among those that trainers told. */
-function isBefore({ fedSinceMs }: JobOnNode, { askedAtMs }: JobOnNode['leases'][number]): boolean {
-  return askedAtMs < fedSinceMs
-}
-
-/** Time in the queue, ms. Time in which several datasets were staged side by side counts once. */
-function sumQueue(node: JobOnNode, wait: (dataset: string, ms: number) => void): number {
-  let [totalMs, countedUntilMs] = [0, 0]
-  const before = node.leases.filter((lease) => lease.readAtMs > lease.askedAtMs && isBefore(node, lease))
-  for (const { dataset, askedAtMs, readAtMs } of before.sort((a, b) => a.readAtMs - b.readAtMs)) {
-    const endMs = Math.min(readAtMs, node.fedSinceMs)
-    const ms = Math.max(0, endMs - Math.max(askedAtMs, countedUntilMs))
-    countedUntilMs = Math.max(countedUntilMs, endMs)
-    wait(dataset, ms)
-    totalMs += ms
-  }
-  return totalMs
+function fedSinceMs({ feeds }: JobOnNode): number {
+  return Math.min(...[...feeds.values()].map(({ sinceMs }) => sinceMs))
 }
 
 /** How long a job without a feed used its datasets, ms. */
@@ -143,34 +139,51 @@ function findUseMs({ leases, endedAtMs }: JobOnNode, untilMs: number): number {
   return Math.max(0, (endedAtMs > beganAtMs ? endedAtMs : untilMs) - beganAtMs)
 }
 
-/** The waits that trainers told. A feed that stages its dataset itself starts late for that reason. */
-function addFedWaits(
-  node: JobOnNode,
-  gpus: number,
-  wait: (place: WaitPlace, culprit: string, gpuMs: number) => void,
-): void {
-  const staged = node.leases.filter((lease) => !isBefore(node, lease))
-  const stagedGpuMs = gpus * Math.max(0, ...staged.map(({ askedAtMs, readAtMs }) => readAtMs - askedAtMs))
-  for (const [culprit, gpuMs] of node.waits) {
-    const queuedGpuMs = culprit === 'start' ? Math.min(gpuMs, stagedGpuMs) : 0
-    wait('queue', staged[0]?.dataset ?? '', queuedGpuMs)
-    wait(placeOf(culprit), culprit, gpuMs - queuedGpuMs)
-  }
+/** One per node without a feed. */
+function countGpus({ feeds }: JobOnNode): number {
+  return Math.max(...[...feeds.values()].map(({ gpus }) => gpus), feeds.size === 0 ? 1 : 0)
 }
 
-/** The waits of nodes for each other, in the steps over each dataset. */
-function findHeldUp(nodes: readonly JobOnNode[]) {
-  const datasets = new Set(nodes.flatMap(({ steps }) => [...steps.keys()]))
-  return [...datasets].flatMap((dataset) =>
-    findNodeHoldUps(
-      nodes.flatMap(({ gpus, steps }) => {
-        const told = steps.get(dataset)
-        return told ? [{ gpus: gpus.get(dataset) ?? 1, steps: told }] : []
-      }),
-    ),
-  )
+/** Finds the places of waits that trainers told. A feed that stages its dataset itself starts late for that reason. */
+function findCauses(node: JobOnNode, waits: Iterable<readonly [string, number]>): readonly Cause[] {
+  const staged = node.leases.filter((lease) => !isBefore(lease, fedSinceMs(node)))
+  const stagedMs = Math.max(0, ...staged.map(({ askedAtMs, readAtMs }) => readAtMs - askedAtMs))
+  const share = Math.min(1, (countGpus(node) * stagedMs) / (node.waits.get('start') ?? 1))
+  return [...waits].flatMap(([name, ms]): readonly Cause[] => {
+    const { culprit } = parseCulprit(name)
+    const place = culprit === 'transform' ? 'transform' : 'feed'
+    if (culprit !== 'start' || share === 0) return [{ place, culprit: name, ms }]
+    return [
+      { place: 'queue', culprit: staged[0]!.dataset, ms: share * ms },
+      { place, culprit: name, ms: (1 - share) * ms },
+    ]
+  })
 }
 
-function placeOf(culprit: string): WaitPlace {
-  return parseCulprit(culprit).culprit === 'transform' ? 'transform' : 'feed'
+/** The waits of nodes for each other, in the steps over each dataset, and before those over the first. */
+function findHeldUp(nodes: readonly JobOnNode[], queues: readonly QueueTime[]) {
+  const told = nodes.flatMap(({ feeds }) => [...feeds].filter(([, { steps }]) => steps.length > 0))
+  const datasets = new Set(told.sort(([, a], [, b]) => a.sinceMs - b.sinceMs).map(([dataset]) => dataset))
+  return Array.from(datasets, (dataset, at) => {
+    const readers = nodes.flatMap((node, place) => {
+      const feed = node.feeds.get(dataset)
+      return feed && feed.steps.length > 0 ? [{ node, feed, queue: queues[place]! }] : []
+    })
+    const before = at === 0 ? compareQueues(readers.map(({ queue }) => queue)) : []
+    return findNodeHoldUps(
+      readers.map(({ node, feed: { gpus, steps }, queue }, place) => ({
+        ...{ gpus, steps, before: before[place] },
+        causes: [
+          ...queue.waits.map(({ dataset, ms }) => ({
+            place: 'queue' as const,
+            culprit: dataset,
+            ms: (ms * (before[place]?.waitedMs ?? 0)) / queue.totalMs,
+          })),
+          ...steps.flatMap(({ causes }) => findCauses(node, Object.entries(causes))),
+        ].map((cause) =>
+          cause.place === 'queue' ? { ...cause, culprit: `${cause.culprit} on ${node.name}` } : cause,
+        ),
+      })),
+    )
+  })
 }

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StepBlock } from '../../model/step-blocks.js'
-import { findNodeHoldUps } from './node-hold-ups.js'
+import { findNodeHoldUps, type NodeSteps } from './node-hold-ups.js'
 
-function node(blocks: readonly StepBlock[], rank: number, { size = 1, gpus = 1 } = {}) {
-  const causes = { [`disk of rank ${rank}`]: 30, [`transform of rank ${rank}`]: 10 }
-  return { gpus, steps: [{ size, blocks, causes }] }
+function node(blocks: readonly StepBlock[], rank: number, { size = 1, gpus = 1 } = {}): NodeSteps {
+  const causes = [
+    { place: 'feed', culprit: `disk of rank ${rank}`, ms: 30 },
+    { place: 'transform', culprit: `transform of rank ${rank}`, ms: 10 },
+  ] as const
+  return { gpus, steps: [{ size, blocks, causes: {} }], causes }
 }
 
 for (const { name, nodes, found } of [
@@ -107,7 +110,7 @@ for (const { name, nodes, found } of [
 ] as const)
   test(`a node ${name}`, () => {
     const sums: Record<string, number> = {}
-    for (const { culprit, gpuMs } of findNodeHoldUps(nodes))
+    for (const { culprit, gpuMs } of findNodeHoldUps(nodes).holdUps)
       sums[culprit] = Math.round(gpuMs) + (sums[culprit] ?? 0)
     assert.deepEqual(Object.fromEntries(Object.entries(sums).filter(([, ms]) => ms > 0)), found)
   })

@@ -85,6 +85,20 @@ FAULTS = {
         world=2,
         nodes=2,
     ),
+    "one of two nodes stages longer": Fault(
+        {"target": "prepared", "exchanges": True, "epochs": 4, "batch": 4},
+        {"queue": "set"},
+        world=2,
+        nodes=2,
+        late=True,
+    ),
+    "one of two nodes stages longer, then both begin": Fault(
+        {"target": "prepared", "exchanges": True, "epochs": 4, "batch": 4},
+        {"queue": "set"},
+        world=2,
+        nodes=2,
+        prepares=1,
+    ),
     "transform slow, trainer killed": Fault({"transform": 0.02, "epochs": 99}, {"transform": ""}, kill_at=15.0),
     "feed killed": Fault({"transform": 0.02, "epochs": 8}, {"feed": "start", "transform": ""}, during=kill_feed),
 }
@@ -113,6 +127,7 @@ def test_reports_the_truth(cluster, name):
     queue = [sum(each) for each in zip((0, 0), *run.queued, strict=True)]
     total = took + sum(queue) / 2
     blur += (queue[1] - queue[0]) / 2
+    queue = [sum(each) for each in zip(queue, run.held, strict=True)]
     print(name, f"waited {waited:.2f} worked {worked:.2f} queue {queue} took {took:.2f} blur {blur:.2f}", jobs)
     (job,) = [each for each in jobs if each["task"] != f"slurm:{PREPARER}"]
     assert job["gpus"] == fault.world

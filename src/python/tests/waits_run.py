@@ -32,7 +32,8 @@ class Fault:
     world: int = 1
     nodes: int = 1
     wrapped: bool = False  # in `dsc run`, without Slurm
-    prepares: int = 0  # unused datasets that the job prepares before
+    prepares: int = 0  # unused datasets that the job prepares before, on every node
+    late: bool = False  # the last node prepares its dataset while the trainers of the others wait at a barrier
     kill_at: float = 0.0  # seconds of training after which the trainer is killed
 
 
@@ -126,6 +127,8 @@ class Run:
         self.cluster, self.fault, self.job = cluster, fault, job
         self.runtimes = [cluster.folder / f"runtime-{job}-{node}" for node in range(fault.nodes)]
         self.queued = []  # each time in the queue: its least and its most
+        self.held = (0.0, 0.0)  # what trainers waited for the queue of another node
+        self.port = str(free_port())
         self.spec = {"target": "staged", **fault.spec}
         self.spec["target"] = self.name(self.spec["target"])
         if "validation" in self.spec:
@@ -175,13 +178,18 @@ class Run:
             for number in range(self.fault.prepares):
                 self.cluster.store.delay = 0.03 * (1 + 2 * number)
                 name = self.cluster.unused() if number else self.spec["target"]
-                self.cluster.store.busy, began = 0.0, time.monotonic()
-                subprocess.run([*DSC, "prepare", name], check=True, stdout=subprocess.DEVNULL, env=self.environment())
-                self.queued += [(self.cluster.store.busy, time.monotonic() - began)]
+                for rank in range(0, self.fault.world, self.fault.world // self.fault.nodes):
+                    took = self.prepare_on(rank, name)
+                self.queued += [took] * self.fault.nodes  # for the last of them, which alone stages it
             self.cluster.store.delay = 0.0
 
+    def prepare_on(self, rank, name):
+        """How long a node stages a dataset: the least and the most."""
+        self.cluster.store.busy, began = 0.0, time.monotonic()
+        subprocess.run([*DSC, "prepare", name], check=True, stdout=subprocess.DEVNULL, env=self.environment(rank))
+        return self.cluster.store.busy, time.monotonic() - began
+
     def start(self):
-        self.port = str(free_port())
         words = [sys.executable, str(HERE / "waits_trainer.py"), json.dumps(self.spec)]
         if self.fault.wrapped:
             self.cluster.store.busy, self.cluster.store.delay = 0.0, 0.08
@@ -190,12 +198,17 @@ class Run:
         if stages:
             self.cluster.store.is_open.clear()
         began = time.monotonic()
-        self.trainers = [
-            subprocess.Popen(
-                words, env=self.environment(rank), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-            for rank in range(self.fault.world)
-        ]
+        self.trainers = []
+        for rank in range(self.fault.world):
+            if self.fault.late and rank == self.fault.world - 1:
+                self.cluster.store.delay = 0.08
+                self.queued += [self.prepare_on(rank, self.spec["target"])]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            trainer = subprocess.Popen(words, env=self.environment(rank), **pipes)
+            self.trainers += [trainer]
+            if self.fault.late:
+                trainer.stdin.write("\n")
+                trainer.stdin.flush()
         self.told = [[json.loads(each.stdout.readline())] for each in self.trainers]
         if stages:
             self.queued += [(0.0, max(told[0]["opened"] for told in self.told))]
@@ -215,6 +228,9 @@ class Run:
             for each, told in zip(self.trainers, self.told, strict=True):
                 told += [json.loads(line) for line in each.stdout if line.endswith("}\n")]
                 assert each.wait() == 0 or self.fault.kill_at
+        if self.fault.late:
+            setups = [told[1]["now"] - told[0]["now"] for told in self.told]
+            self.held = tuple(min(each, max(setups) - min(setups)) for each in self.queued[0])
 
     def report(self):
         for runtime in self.runtimes:

@@ -112,6 +112,7 @@ class Trainer:
         if spec.get("exchanges"):
             dist.init_process_group("gloo")
         validation = self.open(spec["validation"], self.validate, seed=1) if "validation" in spec else None
+        say(entered=True)
         loader = make_loader(dataset, spec, self.collate)
         for _ in range(spec.get("epochs", 6)):
             try:

@@ -26,6 +26,7 @@ class _Clock:
     def __init__(self) -> None:
         self._pid = 0
         self.told_at = 0.0
+        self._step_began = 0.0
 
     @property
     def has_begun(self) -> bool:
@@ -36,6 +37,12 @@ class _Clock:
         """Begins to count, in a process that does not yet; a forked one counts from now."""
         if not self.has_begun:
             self._pid, self.told_at = os.getpid(), time.monotonic()
+            self._step_began = self.told_at
+
+    def take_beginning(self) -> float:
+        """When this process began to count, for the dataset that it reads first; 0.0 for any other."""
+        began, self._step_began = self._step_began, 0.0
+        return began
 
 
 _clock = _Clock()
@@ -73,6 +80,7 @@ def count_as_start() -> Iterator[None]:
 class _Steps:
     """How long each step of a trainer took, from one request for a batch to the next, and how long it waited in it.
 
+    What comes before the first request counts as a step: ranks may wait there for one whose dataset is staged longer.
     Ranks that exchange gradients wait for the slowest of them in the same step, which only their feed can tell.
     """
 
@@ -86,8 +94,10 @@ class _Steps:
         """Whether there are so many that the feed should hear of them."""
         return len(self._told) >= 2 * _MOST_STEPS
 
-    def begin(self, began: float, waited: float) -> None:
-        """Ends the step before, and begins one that waited so long for its batch, in seconds."""
+    def begin(self, began: float, waited: float, starting: float) -> None:
+        """Ends the step before, which before the first waited `starting` for feeds; begins one that waited so long."""
+        if self._began == 0:
+            self._began, self._waited = _clock.take_beginning(), starting
         if self._began > 0:
             self._told += (_microseconds(began - self._began), _microseconds(self._waited))
         self._began, self._waited = began, waited
@@ -140,7 +150,7 @@ class Waits:
         feed, start = WAITED.seconds - lap.waited, WAITED.starting - lap.starting
         waited = time.monotonic() - lap.began
         rest = waited - feed - start
-        self._steps.begin(lap.began, waited)
+        self._steps.begin(lap.began, waited, self._start)
         self._feed += feed
         self._start += start
         if has_workers:
@@ -166,7 +176,7 @@ class Waits:
         """Adds what the trainer waited for a batch of a worker, and the share of it that is the feed's: 0 to 1."""
         self._feed += seconds * share
         self._transform += seconds * (1 - share)
-        self._steps.begin(time.monotonic() - seconds, seconds)
+        self._steps.begin(time.monotonic() - seconds, seconds, self._start)
 
     def tell(self, feed: FeedClient, rank: int, *, is_last: bool) -> None:
         """Tells the feed, if it is time or the pass is over, and starts from zero."""
