@@ -53,6 +53,8 @@ export interface Lease {
   readonly renewedAtMs: number
   /** Unix epoch in ms after which the lease no longer counts; null = until its holder is gone. */
   readonly expiresAtMs: number | null
+  /** When its task first read from the copy, if it did so during the download. */
+  readonly readAtMs?: number
 }
 
 /** A lease, with the dataset and node of its copy. */

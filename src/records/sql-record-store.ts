@@ -164,6 +164,11 @@ function keepLeases(database: SqlDatabase) {
         const sql = 'UPDATE leases SET renewed_at_ms = ?, expires_at_ms = ? WHERE lease_id = ?'
         return (await transaction.run(sql, [nowMs, expiresAtMs, leaseId])) > 0
       }),
+    noteReading: (leaseId, nowMs) =>
+      database.write('quick', { leaseId }, async (transaction) => {
+        const sql = 'UPDATE leases SET read_at_ms = coalesce(read_at_ms, ?) WHERE lease_id = ?'
+        return (await transaction.run(sql, [nowMs, leaseId])) > 0
+      }),
     handOverLease: (leaseId, holder, nowMs) =>
       write({ scope: { leaseId }, durability: 'quick', nowMs }, (change) =>
         handOver(change, leaseId, holder),

@@ -25,6 +25,7 @@ const INSIDE = [
   'foreseeEviction',
   'beginEviction',
   'finishEviction',
+  'noteReading',
   'expireLeases',
   'addAdopted',
   'returnCopy',

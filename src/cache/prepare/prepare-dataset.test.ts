@@ -5,6 +5,7 @@ import { readUseWait } from '../../model/use-wait.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 import { openHeldSource } from '../../testing/held-source.js'
 import { waitFor } from '../../testing/world.js'
+import { readStatus } from '../status/status-snapshot.js'
 import { prepareDataset } from './prepare-dataset.js'
 
 const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const
@@ -26,8 +27,17 @@ test('a task that reads during the download waited until its first sample', asyn
   const letGo = source.hold('rose')
   const { cache, makeDataset } = await openExampleCache(t, { openSource: async () => source })
   const request = { dataset: makeDataset('flowers'), lease, isRefresh: false, mayWait: true }
-  const prepared = prepareDataset(cache, request, { signal: t.signal, firstRead: Promise.resolve(7) })
+  const read = Promise.withResolvers<number>()
+  const prepared = prepareDataset(cache, request, { signal: t.signal, firstRead: read.promise })
   await waitFor('the download', () => source.fetches('rose') > 0)
+  const findWaits = async () => {
+    const { waits, transfers } = await readStatus(cache.record, {}, { nowMs: cache.nowMs() })
+    assert.equal(transfers.length, 1)
+    return waits.map(({ task }) => task)
+  }
+  assert.deepEqual(await findWaits(), ['job'])
+  read.resolve(7)
+  await waitFor('the end of its wait', async () => (await findWaits()).length === 0)
   await sleep(50)
   letGo()
   await prepared

@@ -60,14 +60,24 @@ export async function prepareDataset(
   let { isRefresh } = request
   let hasWaited = false
   let readMs: number | undefined
+  let joinedAs: string | undefined
+  const noteRead = async () => {
+    if (readMs === undefined || joinedAs === undefined) return
+    await cache.record.noteReading(joinedAs, cache.nowMs()).catch(() => {}) // only a status would tell
+  }
   void firstRead?.then((ms) => {
     readMs = ms
+    return noteRead()
   })
   const beganMs = performance.now()
   const wait = (): UseWait => ({ readyMs: hasWaited ? Math.round(performance.now() - beganMs) : 0, readMs })
   for (;;) {
     if (options.signal.aborted) throw interrupted(options.signal)
     const joined = await joinStaging(cache, request, { ...options, isRefresh })
+    if (joined.outcome === 'stage' || joined.outcome === 'wait') {
+      joinedAs = joined.leaseId
+      await noteRead()
+    }
     switch (joined.outcome) {
       case 'ready':
         await addUse(cache, { copy: joined.copy, lease, wait: wait() })

@@ -5,7 +5,7 @@ import type { ReaderStatus } from '../../model/reader-status.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { CopySum } from '../../policy/copy-sums.js'
 import type { StripedLayout } from './find-layouts.js'
-import { listWaits, type WaitStatus } from './list-waits.js'
+import { listWaits, type WaitedStaging, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
 
 /** Maximum number of events in a snapshot; `dsc history` reads further back. */
@@ -37,7 +37,7 @@ export interface TransferStatus {
   readonly stagerSeenAtMs: number | null
   readonly waitingTasks: readonly string[]
   /** All tasks that wait for it, including the stager's own, and since when, Unix epoch in ms. */
-  readonly waiters: readonly { readonly task: string; readonly sinceMs: number }[]
+  readonly waiters: WaitedStaging['waiters']
   /** Nodes whose copies it reads at present; empty: only the source. */
   readonly servedBy: readonly string[]
   /** Its readers during the download, and what each waits for; absent if they were not asked, as on other nodes. */
@@ -132,9 +132,11 @@ export function describeTransfers(
 function describeTransfer(copy: CopyUse, leases: readonly Lease[]): Omit<TransferStatus, 'servedBy'> {
   const stager = copy.isBeingStaged ? leases.find((lease) => lease.purpose === 'stage') : undefined
   const using = leases.filter((lease) => lease.purpose === 'use')
-  const since = new Map<string, number>()
-  for (const { task, createdAtMs } of using)
-    since.set(task, Math.min(createdAtMs, since.get(task) ?? createdAtMs))
+  const waiters = [...Map.groupBy(using, ({ task }) => task)].map(([task, own]) => ({
+    task,
+    sinceMs: Math.min(...own.map(({ createdAtMs }) => createdAtMs)),
+    isReading: own.some(({ readAtMs }) => readAtMs !== undefined),
+  }))
   return {
     copyId: copy.copyId,
     dataset: copy.dataset,
@@ -148,7 +150,9 @@ function describeTransfer(copy: CopyUse, leases: readonly Lease[]): Omit<Transfe
     startedAtMs: copy.createdAtMs,
     stager: stager?.task ?? null,
     stagerSeenAtMs: stager?.renewedAtMs ?? null,
-    waitingTasks: [...since.keys()].filter((task) => task !== stager?.task),
-    waiters: [...since].map(([task, sinceMs]) => ({ task, sinceMs })),
+    waitingTasks: waiters
+      .filter(({ task, isReading }) => task !== stager?.task && !isReading)
+      .map(({ task }) => task),
+    waiters,
   }
 }

@@ -15,7 +15,7 @@ export interface WaitStatus {
 }
 
 /** A staging that tasks may wait for. */
-interface WaitedStaging {
+export interface WaitedStaging {
   readonly dataset: string
   readonly node: string
   readonly state: string
@@ -24,7 +24,12 @@ interface WaitedStaging {
   readonly writtenBytes: number
   readonly contentBytes: number
   readonly servedBy: readonly string[]
-  readonly waiters: readonly { readonly task: string; readonly sinceMs: number }[]
+  /** Tasks that asked for it, and whether they read what is here already. */
+  readonly waiters: readonly {
+    readonly task: string
+    readonly sinceMs: number
+    readonly isReading?: boolean
+  }[]
 }
 
 /** How long a refusal counts as a wait, in ms; a task that asks again is refused again. */
@@ -43,7 +48,8 @@ export function listWaits(status: {
 
 function waitsForStaging(transfer: WaitedStaging): readonly WaitStatus[] {
   const { dataset, node } = transfer
-  return transfer.waiters.map(({ task, sinceMs }) => ({
+  const waiting = transfer.waiters.filter(({ isReading }) => !isReading)
+  return waiting.map(({ task, sinceMs }) => ({
     kind: 'staging',
     task,
     dataset,

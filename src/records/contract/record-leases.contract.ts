@@ -138,6 +138,15 @@ export function recordLeasesContract(engine: string, open: OpenRecord): void {
     )
   })
 
+  contract('keeps when a task first read during the download', async (record) => {
+    await stageCopy(record, 'flowers', 'task-1')
+    const [{ leaseId, readAtMs } = assert.fail()] = await record.listLeases({})
+    assert.equal(readAtMs, undefined)
+    for (const nowMs of [NOW_MS + 1, NOW_MS + 2]) assert.equal(await record.noteReading(leaseId, nowMs), true)
+    assert.equal(await record.noteReading('unknown', NOW_MS), false)
+    assert.equal((await record.listLeases({}))[0]!.readAtMs, NOW_MS + 1)
+  })
+
   contract('hands a lease over to a holder that has one already by making them one', async (record) => {
     await stageCopy(record, 'flowers', 'task-1')
     const holder = { kind: 'slurm', jobId: '7' } as const

@@ -159,6 +159,8 @@ export interface RecordStore {
   releaseUses(filter: ReleaseFilter, nowMs: number, by?: string): Promise<number>
   /** Moves the expiry of a lease. False: it no longer exists. */
   renewLease(leaseId: string, expiresAtMs: number | null, nowMs: number): Promise<boolean>
+  /** Notes that the task of a lease reads from the copy while it is downloaded. False: the lease no longer exists. */
+  noteReading(leaseId: string, nowMs: number): Promise<boolean>
   /**
    * Transfers a lease to another holder; ends one that this holder had on the copy for the same task and purpose.
    * False: it no longer exists.

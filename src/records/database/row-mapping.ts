@@ -109,6 +109,7 @@ export function toLease(row: SqlRow): Lease {
     createdAtMs: number(row, 'created_at_ms'),
     renewedAtMs: number(row, 'renewed_at_ms'),
     expiresAtMs: numberOrNull(row, 'expires_at_ms'),
+    ...(row.read_at_ms !== null && { readAtMs: number(row, 'read_at_ms') }),
   }
 }
 

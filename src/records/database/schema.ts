@@ -153,6 +153,7 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
     'DROP INDEX copies_by_source',
     'CREATE INDEX copies_by_source ON copies (node, source_url, ready_at_ms)',
   ]
+  const reading = [`ALTER TABLE leases ADD COLUMN read_at_ms ${integer}`]
   return [
     first,
     identities,
@@ -167,6 +168,7 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
     onNode,
     sources,
     newestOfSource,
+    reading,
   ]
 }
 
