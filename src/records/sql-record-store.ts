@@ -11,16 +11,17 @@ import { changeStripeNodes } from './change/move-stripes.js'
 import type { RecordWrite } from './change/record-write.js'
 import { renameNode, upsertNode } from './change/save-node.js'
 import { writeEvent } from './change/write-event.js'
-import type { ChargeRequest, CopyFilter, ReleaseFilter } from './contract/record-requests.js'
-import type { CopyPlace, Decide, NewestDatasets, RecordStore } from './contract/record-store.js'
+import type { ChargeRequest, ReleaseFilter } from './contract/record-requests.js'
+import type { CopyPlace, Decide, RecordStore } from './contract/record-store.js'
 import { logStatements } from './database/log-statements.js'
 import { toCopy, toDataset, toNode } from './database/row-mapping.js'
 import type { Durability, SqlDatabase, SqlReader, SqlRow, WriteScope } from './database/sql-database.js'
 import { decideOnNode } from './select/decide-on-node.js'
 import { foreseeOrder } from './select/foresee-order.js'
-import { copyConditions, selectCopyUses } from './select/select-copy-uses.js'
+import { selectCopyUses } from './select/select-copy-uses.js'
 import { selectEvents } from './select/select-events.js'
 import { selectLeases } from './select/select-leases.js'
+import { selectNewestDatasets } from './select/select-newest-datasets.js'
 import { sumCopiesInRecord } from './select/sum-copies.js'
 import { admitCopy } from './staging/admit-copy.js'
 import { endStaging, markCopyReady, renewStaging } from './staging/end-staging.js'
@@ -92,7 +93,8 @@ function keepCopies(database: SqlDatabase) {
     listCopies: (filter, nowMs) => selectCopyUses(database, filter, nowMs),
     sumCopies: (filter, nowMs) => sumCopiesInRecord(database, filter, nowMs),
     listPlaces: (node) => selectPlaces(database, node),
-    listNewestDatasets: (filter, limit) => selectNewestDatasets(database, filter, limit),
+    listNewestDatasets: (filter, limit) =>
+      database.read((snapshot) => selectNewestDatasets(snapshot, filter, limit)),
     foreseeEviction: ({ node, only }, decide, nowMs) =>
       database.read((snapshot) => decideOnNode(snapshot, { node, only, nowMs }, decide)),
     foreseeOrder: (request, nowMs) => database.read((snapshot) => foreseeOrder(snapshot, request, nowMs)),
@@ -225,21 +227,6 @@ function selectPlaces(reader: SqlReader, node: string): Promise<readonly CopyPla
 
 function toPlace({ dataset, path, plain }: SqlRow): CopyPlace {
   return { dataset: dataset as string, path: path as string, isPlain: plain === 1 }
-}
-
-/** The most recently used datasets of the matching copies; at most `limit`. */
-async function selectNewestDatasets(
-  reader: SqlReader,
-  filter: Pick<CopyFilter, 'dataset' | 'node'>,
-  limit: number,
-): Promise<NewestDatasets> {
-  const { where, parameters } = copyConditions(filter)
-  const rows = await reader.all(
-    `SELECT dataset, max(last_used_at_ms) AS last_used_at_ms, count(*) OVER () AS datasets
-      FROM copies ${where} GROUP BY dataset ORDER BY last_used_at_ms DESC, dataset LIMIT ?`,
-    [...parameters, limit],
-  )
-  return { names: rows.map(({ dataset }) => String(dataset)), total: Number(rows[0]?.datasets ?? 0) }
 }
 
 /** See `RecordStore.chargeCopy`. */

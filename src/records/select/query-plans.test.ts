@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import type { LeasePurpose } from '../../model/lease.js'
-import { exampleCopy } from '../../testing/example-copies.js'
-import { handOver } from '../change/grant-lease.js'
+import { exampleCopy, exampleLease } from '../../testing/example-copies.js'
+import { handOver, leaseReadyCopy } from '../change/grant-lease.js'
 import type { SqlTransaction } from '../database/sql-database.js'
 import { SQLITE_MIGRATIONS } from '../sqlite/sqlite-database.js'
 import { decideOnNode } from './decide-on-node.js'
@@ -11,6 +11,7 @@ import { foreseeOrder } from './foresee-order.js'
 import { selectCopyUses } from './select-copy-uses.js'
 import { selectEvents } from './select-events.js'
 import { selectLeases } from './select-leases.js'
+import { selectNewestDatasets } from './select-newest-datasets.js'
 
 for (const { of, filter } of [
   { of: 'all events', filter: {} },
@@ -58,6 +59,27 @@ for (const { filter, sorted } of [
     assert.match(steps[0]!, /^SEARCH copies USING INDEX copies_by_source \(node=\? AND source_url/)
     assert.equal(steps.at(-1), `USE TEMP B-TREE FOR ${sorted}`)
   })
+
+test('a ready copy of a dataset is found among a million copies of a node', async (t) => {
+  const { database, steps } = explainQueries(t)
+  const use = { dataset: 'flowers', node: 'gpu-01', lease: exampleLease('task-1') }
+  await leaseReadyCopy({ transaction: database, nowMs: 1 }, use)
+  assert.match(steps[0]!, /^SEARCH copies USING INDEX \S+ \((dataset=\? AND node|node=\? AND dataset)=\?\)$/)
+})
+
+test('the datasets that were used last are read in the order of an index', async (t) => {
+  const { database, steps } = explainQueries(t)
+  const all: SqlTransaction['all'] = async (sql, parameters) => {
+    await database.all(sql, parameters)
+    return [{ datasets: 2, dataset: 'flowers' }]
+  }
+  await selectNewestDatasets({ ...database, all }, {}, 1)
+  const walks = steps.filter((step) => step.startsWith('SCAN copies'))
+  assert.deepEqual(walks, [
+    'SCAN copies USING COVERING INDEX copies_in_order', // counts
+    'SCAN copies USING COVERING INDEX copies_by_use', // up to the limit
+  ])
+})
 
 test('stripes are found among a million copies in an index', async (t) => {
   const { database, steps } = explainQueries(t)

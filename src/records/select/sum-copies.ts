@@ -7,7 +7,7 @@ import { copyConditions } from './select-copy-uses.js'
 import { formatWhere } from './where.js'
 
 /** Index `copies_by_standing` has these columns and all that is summed, in this order. */
-const STANDING = 'node, state, parties, lock_state, has_source, is_striped'
+const STANDING = 'node, parties, state, lock_state, has_source, is_striped'
 const SUMS = `count(*) AS copies, sum(charged_bytes) AS charged_bytes, sum(charged_inodes) AS charged_inodes,
   sum(CASE WHEN charged_bytes > written_bytes THEN charged_bytes - written_bytes ELSE 0 END) AS unwritten_bytes`
 const GROUP = 'node, state, parties, is_locked, has_source, is_striped, is_used, is_staged'
