@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Database from 'better-sqlite3'
 import { startPostgresServer } from '../../dist/testing/postgres-server.js'
-import { fillRecord, inserter } from './harness/filled-record.mjs'
+import { fillRecord, inserter, leaseInserter } from './harness/filled-record.mjs'
 import { DSC, runOften, runTimed } from './harness/processes.mjs'
 import { makeFiles, writeSettings } from './harness/stores.mjs'
 import { count, median, table } from './harness/tables.mjs'
@@ -99,7 +99,7 @@ function insertCopies(database, { folder, copies, perNode }) {
   const [node] = database.prepare('SELECT * FROM nodes').all()
   const insertNode = inserter(database, 'nodes', Object.keys(node).join(', '))
   const insertCopy = inserter(database, 'copies', Object.keys(row).join(', '))
-  const insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
+  const insertLease = leaseInserter(database)
   const source = JSON.parse(row.source)
   const usedAtMs = row.last_used_at_ms - copies
   for (let index = 1; index < copies; index++) {

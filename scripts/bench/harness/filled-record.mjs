@@ -16,7 +16,7 @@ export async function fillRecord(path, { nodes, datasets, isLeased }) {
     `copy_id, dataset, node, version, state, origin, source, directory, path, charged_bytes, charged_inodes,
     written_bytes, files, content_bytes, last_task, last_used_at_ms, created_at_ms, ready_at_ms`,
   )
-  const insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
+  const insertLease = leaseInserter(database)
   const insertEvent = eventInserter(database)
   const at = Date.now() - HOUR_MS
   database.transaction(() => {
@@ -71,6 +71,14 @@ export async function fillRecord(path, { nodes, datasets, isLeased }) {
 
 export function eventInserter(database) {
   return inserter(database, 'events', 'at_ms, kind, node, dataset, copy_id, task, reason, detail')
+}
+
+export function leaseInserter(database) {
+  return inserter(
+    database,
+    'leases',
+    'lease_id, copy_id, purpose, task, holder, created_at_ms, renewed_at_ms, expires_at_ms, node',
+  )
 }
 
 export function inserter(database, name, columns) {
