@@ -1,4 +1,5 @@
 import { describeReport, type EgressPrice, parsePrice } from '../../cache/accounting/describe-report.js'
+import { formatJob } from '../../cache/accounting/format-jobs.js'
 import { type Report, readReport } from '../../cache/accounting/read-report.js'
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
@@ -16,7 +17,7 @@ const MAX_JOBS = 20
 /** The shortest wait that is listed, in ms: below, it reads as 0 s. */
 const NOTABLE_MS = 1000
 
-/** Reports for the page, as in `dsc report --json`, with long lists cut. */
+/** Reports for the page, as in `dsc report --json`, with long lists cut, and of each job what `dsc report --job` says. */
 export class PageReports {
   readonly #cache: Pick<Cache, 'record' | 'nowMs'>
   readonly #kept = new FreshAnswers<Report>({ freshMs: KEPT_MS, most: MAX_KEPT })
@@ -39,7 +40,7 @@ export class PageReports {
       waits: waits.filter(({ waitedMs }) => waitedMs >= NOTABLE_MS).slice(0, MAX_ROWS),
       refusals: refusals.slice(0, MAX_ROWS),
       unused: unused.slice(0, MAX_ROWS),
-      jobs: jobs.slice(0, MAX_JOBS),
+      jobs: jobs.slice(0, MAX_JOBS).map((job) => ({ ...job, said: formatJob(job) })),
       totals: {
         datasets: datasets.length,
         refusals: refusals.length,

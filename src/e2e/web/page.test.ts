@@ -235,6 +235,7 @@ test('the report says what was refused and what nobody uses, over the time that 
   await show(page, url, 'report')
   const main = page.locator('main')
   assert.match(await main.innerText(), /laion-huge/)
+  assert.match(await main.innerText(), /\d+% of [\d.]+ GPU-\w+ waited/)
   await page.getByLabel('The last').fill('30d')
   await page.getByLabel('Price of a GB').fill('0.09')
   await page.keyboard.press('Enter')

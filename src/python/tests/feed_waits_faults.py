@@ -4,6 +4,9 @@ Each row is a run of one or more trainers (waits_trainer.py) with a fault in it.
 waited and worked; a replay without the waits for data says what they cost, also in ranks that waited for others.
 """
 
+import json
+import urllib.request
+
 import pytest
 from feed_waits_cluster import CLOSE, laid
 from feed_waits_support import may_trace
@@ -145,3 +148,16 @@ def test_reports_the_truth(cluster, name):
     for place, culprit in fault.culprits.items():
         largest = max((each for each in job["waits"] if each["place"] == place), key=lambda each: each["gpuMs"])
         assert run.called(culprit) in largest["culprit"]
+
+
+def test_the_page_says_what_the_command_says(cluster):
+    """Of all jobs above, to the word: those whose truth is known."""
+    if not cluster.reported:
+        pytest.skip("no job has run")
+    said = dict(line.split(": ", 1) for line in cluster.dsc("report", "--job").splitlines())
+    found = {job["task"]: job for job in json.loads(cluster.dsc("report", "--job", "--json"))["jobs"]}
+    with cluster.serve_page() as page, urllib.request.urlopen(f"{page}/v1/page/report") as answer:
+        shown = json.load(answer)["jobs"]
+    over = [job for job in shown if job["task"] != f"slurm:{PREPARER}"]  # which still holds its datasets
+    assert over == [{**found[job["task"]], "said": said[job["task"]]} for job in over]
+    assert len(shown) == min(len(found), 20)

@@ -109,6 +109,23 @@ class Nodes(Cluster):
         (folder / "dsc-1.yaml").write_text(text.replace("here", "there").replace("/cache\n", "/cache-1\n"))
         self.configs = [folder / "dsc.yaml", folder / "dsc-1.yaml"]
 
+    def dsc(self, *words):
+        """What a command of dsc prints."""
+        return subprocess.run([*DSC, *words], capture_output=True, text=True, check=True).stdout
+
+    @contextlib.contextmanager
+    def serve_page(self):
+        """An agent; yields the address of its page."""
+        with (self.folder / "dsc.yaml").open("a") as settings:
+            settings.write("agent:\n  listen: 127.0.0.1:0\n")
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        agent = subprocess.Popen([*DSC, "agent", "--json"], **pipes)
+        try:
+            yield json.loads(agent.stdout.readline())["url"]
+        finally:
+            agent.terminate()
+            agent.wait()
+
     def lying(self, nodes, kind):
         """A dataset that lies on the disks of so many nodes."""
         name, on = self._lying.setdefault(kind, (None, set()))
@@ -236,8 +253,8 @@ class Run:
         for runtime in self.runtimes:
             _stop_feeds(runtime / "dsc")
             wait_until(lambda runtime=runtime: not feeds(runtime))
-        said = subprocess.run([*DSC, "report", "--job", "--json"], capture_output=True, text=True, check=True)
-        return [each for each in json.loads(said.stdout)["jobs"] if each["task"] not in self.cluster.reported]
+        jobs = json.loads(self.cluster.dsc("report", "--job", "--json"))["jobs"]
+        return [each for each in jobs if each["task"] not in self.cluster.reported]
 
     def truth(self):
         """Seconds of all ranks: waited, of these in their own work, in all; and how exact that is."""

@@ -119,23 +119,12 @@ function drawDatasets({ datasets, totals }) {
   ])
 }
 
-/** How the GPUs of jobs spent their time, in shares of it. */
+/** How the GPUs of jobs spent their time. */
 function drawJobs({ jobs, totals }) {
-  const share = (title, place) => ({
-    title,
-    isNumber: true,
-    cell: ({ waits, gpuMs }) =>
-      percent(waits.reduce((sum, wait) => sum + (wait.place === place ? wait.gpuMs : 0), 0) / gpuMs),
-  })
   const columns = [
     { title: 'Task', cell: ({ task }) => name(task) },
     { title: 'GPUs', isNumber: true, cell: ({ gpus }) => count(gpus) },
-    { title: 'GPU time', isNumber: true, cell: ({ gpuMs }) => span(gpuMs) },
-    { title: 'Waited', isNumber: true, cell: ({ waitedGpuMs, gpuMs }) => percent(waitedGpuMs / gpuMs) },
-    share('For staging', 'queue'),
-    share('For its feed', 'feed'),
-    share('For its transform', 'transform'),
-    { title: 'Most for', cell: ({ waits }) => (waits.length === 0 ? '–' : visible(waits[0].culprit)) },
+    { title: 'Waited', cell: ({ said }) => visible(said) },
   ]
   return section('How long GPUs waited', [
     table({

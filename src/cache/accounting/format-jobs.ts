@@ -1,5 +1,5 @@
-import type { JobTime, JobWait, WaitPlace } from '../../cache/accounting/job-times.js'
 import { parseCulprit } from '../../model/fed-time.js'
+import type { JobTime, JobWait, WaitPlace } from './job-times.js'
 
 /** The words after the share of each place. */
 const PLACES: Readonly<Record<WaitPlace, string>> = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JobTime } from '../../cache/accounting/job-times.js'
 import { formatJobs } from './format-jobs.js'
+import type { JobTime } from './job-times.js'
 
 const HOUR_MS = 3_600_000
 const JOB: JobTime = { task: 'slurm:4711', nodes: 1, gpus: 8, gpuMs: 41 * HOUR_MS, waitedGpuMs: 0, waits: [] }
