@@ -11,7 +11,7 @@ export async function expireDeadLeases(
   cache: Cache,
   options: { readonly asksSlurm: boolean; readonly isPodGone?: ((lease: Lease) => boolean) | undefined },
 ): Promise<readonly Lease[]> {
-  const leases = await cache.record.listLeases({ node: cache.node })
+  const leases = await cache.record.listLeases({ node: cache.node, mayBeOverAtMs: cache.nowMs() })
   const hasSlurm = leases.some(({ holder }) => holder.kind === 'slurm')
   const slurmJobs = hasSlurm && options.asksSlurm ? await cache.listSlurmJobs() : undefined
   const nowMs = cache.nowMs()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { exampleLease, NOW_MS } from '../../testing/example-copies.js'
+import { EXAMPLE_PROCESS, exampleLease, NOW_MS } from '../../testing/example-copies.js'
 import {
   admitRequest,
   decideFor,
@@ -24,6 +24,23 @@ export function recordLeasesContract(engine: string, open: OpenRecord): void {
       [{ task: 'task-1', renewedAtMs: NOW_MS + 1, expiresAtMs: NOW_MS + 5 }],
     )
   })
+
+  contract(
+    'lists the leases that may be over: expired ones, and those whose holder can be gone',
+    async (record) => {
+      await stageCopy(record, 'flowers', 'staging-task')
+      for (const lease of [
+        exampleLease('lasts'),
+        exampleLease('of-user', { holder: { kind: 'ttl', userId: 7 } }),
+        exampleLease('expired', { expiresAtMs: NOW_MS + 5 }),
+        exampleLease('process', { holder: EXAMPLE_PROCESS, expiresAtMs: null }),
+        exampleLease('job', { holder: { kind: 'slurm', jobId: '7' } }),
+      ])
+        await record.leaseReady({ dataset: 'flowers', node: NODE, lease }, NOW_MS)
+      const found = await record.listLeases({ node: NODE, mayBeOverAtMs: NOW_MS + 5 })
+      assert.deepEqual(found.map(({ task }) => task).sort(), ['expired', 'job', 'process'])
+    },
+  )
 
   contract('keeps the parties of the task that used a copy last', async (record, second) => {
     await stageCopy(record, 'flowers', 'task-1')

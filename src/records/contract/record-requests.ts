@@ -39,6 +39,8 @@ export interface StripeMove {
 export interface LeaseFilter extends ReleaseFilter {
   readonly purpose?: LeasePurpose | undefined
   readonly copyId?: string | undefined
+  /** Only leases that expire by this time, Unix epoch, ms, or whose holder can be gone: a process, a job, a pod. */
+  readonly mayBeOverAtMs?: number | undefined
   /** Only leases after this one, in the order of the answer. */
   readonly after?: Pick<Lease, 'createdAtMs' | 'leaseId'> | undefined
   /** Maximum number of leases, from the first. */

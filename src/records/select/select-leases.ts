@@ -34,6 +34,7 @@ function leaseQuery(filter: LeaseFilter): { readonly sql: string; readonly param
     ['leases.purpose = ?', [filter.purpose]],
     ['leases.task = ?', [filter.task]],
     ['leases.lease_id = ?', [filter.leaseId]],
+    [`(leases.holder NOT LIKE '{"kind":"ttl"%' OR leases.expires_at_ms <= ?)`, [filter.mayBeOverAtMs]],
     ['(leases.created_at_ms, leases.lease_id) > (?, ?)', [after?.createdAtMs, after?.leaseId]],
   ])
   return {
