@@ -99,6 +99,11 @@ export class AnswerParser {
     }
   }
 
+  /** Bytes of the body that are still to come; undefined: not known. */
+  get leftBytes(): number | undefined {
+    return this.#framing?.kind === 'length' ? this.#framing.leftBytes : undefined
+  }
+
   #takeBody(bytes: Uint8Array): void {
     const framing = this.#framing!
     if (framing.kind === 'chunked') this.#takeChunks(framing, asBuffer(bytes))

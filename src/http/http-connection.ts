@@ -4,6 +4,7 @@ import { BLOCK_BYTES } from '../platform/block-bytes.js'
 import type { AnswerListener } from './answer-listener.js'
 import { AnswerParser } from './answer-parser.js'
 import type { HttpProxy } from './find-proxy.js'
+import { GatheredReads } from './gathered-reads.js'
 import { HttpFailure } from './http-failure.js'
 import { connectToProxy, openTunnel } from './open-tunnel.js'
 
@@ -50,6 +51,8 @@ export class HttpConnection {
   #outbox: string[] | undefined
   readonly #onIdle: (connection: HttpConnection) => void
   readonly #onClose: (connection: HttpConnection) => void
+  /** Undefined: each read is handed on at once. */
+  #gathered: GatheredReads | undefined
   #parser: AnswerParser | undefined
   #listener: AnswerListener | undefined
   #answers = 0
@@ -144,6 +147,7 @@ export class HttpConnection {
 
   #connect(target: ConnectionTarget): Socket {
     const buffer = target.readBuffer ?? findThreadBuffer()
+    if (target.tls) this.#gathered = new GatheredReads((bytes) => void this.#read(bytes))
     const options = {
       host: target.hostname,
       port: target.port,
@@ -152,7 +156,8 @@ export class HttpConnection {
       lookup: target.lookup,
       onread: {
         buffer: () => this.#bufferForRead(buffer),
-        callback: (bytes: number, into: Buffer) => this.#read(into.subarray(0, bytes)),
+        callback: (bytes: number, into: Buffer) =>
+          this.#gathered?.add(bytes, this.#parser?.leftBytes ?? 0) || this.#read(into.subarray(0, bytes)),
       },
     }
     return target.tls
@@ -179,7 +184,10 @@ export class HttpConnection {
   }
 
   #listen(socket: Socket): void {
-    socket.on('error', (error) => this.#fail(error))
+    socket.on('error', (error) => {
+      this.#gathered?.flush()
+      this.#fail(error)
+    })
     socket.on('end', () => this.#end())
     socket.on('close', () => this.#end())
   }
@@ -189,10 +197,14 @@ export class HttpConnection {
    * boundary of blocks, if it fills it.
    */
   #bufferForRead(buffer: Buffer): Buffer {
-    const room = this.#parser?.isComplete === false ? this.#listener?.findRoom?.() : undefined
+    const room = this.#gathered ? this.#gathered.findRoom(() => this.#findRoom()) : this.#findRoom()
     if (room) return room
     const beyond = (this.#parser?.bodyBytes ?? 0) % BLOCK_BYTES
     return beyond === 0 ? buffer : buffer.subarray(0, buffer.length - beyond)
+  }
+
+  #findRoom(): Buffer | undefined {
+    return this.#parser?.leftBytes ? this.#listener?.findRoom?.() : undefined
   }
 
   #read(bytes: Uint8Array): boolean {
@@ -229,6 +241,7 @@ export class HttpConnection {
 
   /** The other side closed its end. */
   #end(): void {
+    this.#gathered?.flush()
     if (this.#isClosed) return // by this side
     if (this.#parser?.isUntilClose || this.#parser?.isComplete) this.#complete('close')
     else this.#fail(new HttpFailure('HTTP_CLOSED', 'the other side closed the connection'))
@@ -245,6 +258,7 @@ export class HttpConnection {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#timer)
+    this.#gathered?.drop()
     this.#socket.destroy()
     this.#onClose(this)
   }

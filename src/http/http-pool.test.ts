@@ -10,10 +10,12 @@ import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { READ_BYTES } from './http-connection.js'
 import { HttpPool } from './http-pool.js'
 
+/** Longest piece that TLS gives out. */
+const MAX_RECORD_BYTES = 16 * 1024
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
 /** A server that calls `answer` for each request; `connections` counts those it accepted. */
-async function serve(answer: (socket: Socket, request: number) => void, tls?: TlsOptions) {
+async function serve(answer: (socket: Socket, request: number) => unknown, tls?: TlsOptions) {
   const sockets = new Set<Socket>()
   let requests = 0
   const take = (socket: Socket) => {
@@ -164,39 +166,43 @@ test('reads of a body end at boundaries of blocks, wherever its head ended', asy
   }
 })
 
-test('a body is read into the room that its listener has for it, and the next answer is not', async () => {
-  const body = Buffer.from(Array.from({ length: 1_000_000 }, (_, index) => (index * index) >> 5))
-  const head = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`
-  const server = await serve((socket) => socket.write(Buffer.concat([Buffer.from(head), body])))
-  const pool = new HttpPool(server.origin, { connections: 1 })
-  const room = Buffer.alloc(body.length)
-  const received = await new Promise<number>((resolve, reject) => {
-    let at = 0
-    const control = pool.send(
-      { method: 'GET', path: '/a', headers: { host: 'x' }, stallTimeoutMs: 5000 },
-      {
-        onHead: () => {},
-        onData: (chunk) => {
-          if (at === 0) room.set(chunk) // came with the head
-          at += chunk.length
-          if (at < body.length) return
-          control.pause() // the answer ends after the choice of memory for the next bytes
-          setImmediate(() => control.resume())
+for (const isTls of [false, true])
+  test(`a body is read ${isTls ? 'over TLS ' : ''}into the room that its listener has for it, and the next answer is not`, async (context) => {
+    const body = Buffer.from(Array.from({ length: 1_000_000 }, (_, index) => (index * index) >> 5))
+    const head = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`
+    const answer = (socket: Socket) => socket.write(Buffer.concat([Buffer.from(head), body]))
+    const { server, cert } = isTls ? await serveTls(context, answer) : { server: await serve(answer) }
+    const pool = new HttpPool(server.origin, { connections: 1, ca: cert })
+    const room = Buffer.alloc(body.length)
+    const sizes: number[] = []
+    await new Promise<void>((resolve, reject) => {
+      let at = 0
+      const control = pool.send(
+        { method: 'GET', path: '/a', headers: { host: 'x' }, stallTimeoutMs: 5000 },
+        {
+          onHead: () => {},
+          onData: (chunk) => {
+            if (at === 0) room.set(chunk) // came with the head
+            at += chunk.length
+            sizes.push(chunk.length)
+            if (at < body.length) return
+            control.pause() // the answer ends after the choice of memory for the next bytes
+            setImmediate(() => control.resume())
+          },
+          findRoom: () => room.subarray(at % body.length),
+          onEnd: resolve,
+          onError: reject,
         },
-        findRoom: () => room.subarray(at % body.length),
-        onEnd: () => resolve(at),
-        onError: reject,
-      },
-    )
+      )
+    })
+    assert.ok(room.equals(body))
+    if (isTls) assert.ok(Math.max(...sizes) > MAX_RECORD_BYTES, `${sizes}`)
+    await get(pool)
+    assert.ok(room.equals(body))
+    assert.equal(server.connections(), 1)
+    pool.close()
+    server.close()
   })
-  assert.equal(received, body.length)
-  assert.ok(room.equals(body))
-  await get(pool)
-  assert.ok(room.equals(body))
-  assert.equal(server.connections(), 1)
-  pool.close()
-  server.close()
-})
 
 test('a header with a line break is refused', () => {
   const pool = new HttpPool('http://127.0.0.1:1', { connections: 1 })
@@ -216,10 +222,13 @@ test('a request that is sent after the end of the pool fails', async () => {
 })
 
 /** A server with a self-signed certificate for 127.0.0.1. */
-async function serveTls(context: Parameters<typeof temporaryDirectory>[0]) {
+async function serveTls(
+  context: Parameters<typeof temporaryDirectory>[0],
+  answer = (socket: Socket): unknown => socket.write(OK),
+) {
   const { certFile, keyFile } = makeCertificate(await temporaryDirectory(context))
   const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')]
-  const server = await serve((socket) => socket.write(OK), { cert, key })
+  const server = await serve(answer, { cert, key })
   context.after(() => server.close())
   return { server, cert }
 }
