@@ -113,7 +113,7 @@ export class ArrivingRange {
     this.facts = facts
     this.#addDigests()
     try {
-      this.#openSink().goOn(bytes, (chunk) => this.#digests.update(chunk))
+      this.#openSink().goOn(bytes)
     } catch (error) {
       this.discard({})
       throw error
@@ -131,6 +131,7 @@ export class ArrivingRange {
     try {
       await this.#readRest(sink, limits)
       if (this.#receivedBytes === 0) this.#addDigests()
+      sink.flush()
       const digests = await this.#digests.finish()
       if (this.#given) requireGiven(this.#object.key, this.#given.digest, digests)
       const value = prove(digests, this.#given)
@@ -188,7 +189,6 @@ export class ArrivingRange {
       sink: (chunk) => {
         if (this.#receivedBytes === 0) this.#addDigests()
         this.#receivedBytes += chunk.length
-        this.#digests.update(chunk)
         sink.write(chunk)
         return limits.onBytes?.(chunk.length) ?? 0
       },
@@ -204,7 +204,8 @@ export class ArrivingRange {
     const { offset, length } = this.#range
     const isWhole = offset === 0 && length === this.#object.sizeBytes
     const { path, isDirect } = this.#object
-    this.#sink ??= new FileSink(path, { ...this.#tools, offset, isWhole, isDirect })
+    const onBytes = (bytes: Uint8Array) => this.#digests.update(bytes)
+    this.#sink ??= new FileSink(path, { ...this.#tools, offset, length, isWhole, isDirect, onBytes })
     return this.#sink
   }
 }

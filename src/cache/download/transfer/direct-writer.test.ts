@@ -31,7 +31,17 @@ async function openSink(context: TestContext, offset: number) {
   const folders = new KeptFolders()
   context.after(() => folders.close())
   preallocate(path, BODY.length)
-  return { path, sink: new FileSink(path, { offset, isWhole: false, folders, isDirect: true }) }
+  const seen: Buffer[] = []
+  const onBytes = (bytes: Uint8Array) => seen.push(Buffer.from(bytes))
+  const sink = new FileSink(path, {
+    offset,
+    length: BODY.length,
+    isWhole: false,
+    folders,
+    isDirect: true,
+    onBytes,
+  })
+  return { path, sink, seen }
 }
 
 /** Offers the bytes of the body in chunks that lie elsewhere than in the sink's room, there, or some bytes beside. */
@@ -55,9 +65,10 @@ for (const { name, range, chunkBytes } of [
 ] as const)
   for (const place of ['elsewhere', 'in its room', 'beside its room'] as const)
     test(`${name} that was read ${place} is written and leaves the rest`, async (context) => {
-      const { path, sink } = await openSink(context, range[0])
+      const { path, sink, seen } = await openSink(context, range[0])
       pour(sink, range, chunkBytes, place)
       sink.finish()
+      assert.ok(Buffer.concat(seen).equals(BODY.subarray(...range)))
       const expected = Buffer.alloc(BODY.length)
       BODY.copy(expected, range[0], ...range)
       assert.ok(readFileSync(path).equals(expected))
@@ -78,22 +89,31 @@ test('whole pages go past the page cache, and no others', { skip }, async (conte
 })
 
 test('what came of a file is there when it is left, and a later sink goes on', async (context) => {
-  const { path, sink } = await openSink(context, 0)
+  const { path, sink, seen } = await openSink(context, 0)
   pour(sink, [0, 300_000], 100_000, 'elsewhere')
   sink.leave()
   assert.ok(readFileSync(path).subarray(0, 300_000).equals(BODY.subarray(0, 300_000)))
   const folders = new KeptFolders()
   context.after(() => folders.close())
-  const next = new FileSink(path, { offset: 300_000, isWhole: false, folders, isDirect: true })
+  const onBytes = (bytes: Uint8Array) => seen.push(Buffer.from(bytes))
+  const next = new FileSink(path, {
+    offset: 300_000,
+    length: BODY.length,
+    isWhole: false,
+    folders,
+    isDirect: true,
+    onBytes,
+  })
   pour(next, [300_000, BODY.length], 100_000, 'in its room')
   next.finish()
   assert.ok(readFileSync(path).equals(BODY))
+  assert.ok(Buffer.concat(seen).equals(BODY))
 })
 
 test('a file system that opens files with O_DIRECT and then refuses the bytes gets them as usual', {
   skip,
 }, async (context) => {
-  const { path, sink } = await openSink(context, 5000)
+  const { path, sink, seen } = await openSink(context, 5000)
   let refused = 0
   onDirectWrite(context, () => {
     refused += 1
@@ -103,6 +123,7 @@ test('a file system that opens files with O_DIRECT and then refuses the bytes ge
   sink.finish()
   assert.equal(refused, 1, 'it is asked once')
   assert.ok(readFileSync(path).subarray(5000).equals(BODY.subarray(5000)))
+  assert.ok(Buffer.concat(seen).equals(BODY.subarray(5000)))
   assert.deepEqual(flagsOf(path), [])
 })
 

@@ -1,18 +1,10 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { atEndNow } from '../../../failure/closers.js'
 import { PAGE_BYTES } from '../../../platform/page-bytes.js'
-import { allocateForCrc64 } from '../../../proof/crc.js'
+import { giveBack, isAt, takeBlock, WRITE_BYTES } from './write-blocks.js'
 
-/**
- * Bytes per write: a GiB takes 0.08 s of processor time, 0.18 s with a quarter of it, and 0.7 to 1.1 s through the page
- * cache.
- */
-const BLOCK_BYTES = 1024 * 1024
-/** Blocks of a thread. One that was never used takes no memory. */
-const BLOCKS = 64
 /** Longest time that bytes are gathered, in ms: a killed process loses them. */
 export const GATHER_MS = 1000
-let spareBlocks: Buffer[] | undefined
 
 /**
  * Writes a range of a file past the kernel's page cache, whose pages take most of the processor time of a large file.
@@ -26,28 +18,42 @@ export class DirectWriter {
   #position: number
   /** Where the first byte belongs that is not in the file yet. */
   #writtenTo: number
+  #shownTo: number
   #waitingSinceMs = 0
+  readonly #onBytes: (bytes: Uint8Array) => void
 
-  private constructor(descriptor: number, offset: number, block: Buffer) {
+  private constructor(
+    descriptor: number,
+    offset: number,
+    block: Buffer,
+    onBytes: (bytes: Uint8Array) => void,
+  ) {
     this.#descriptor = descriptor
     this.#position = offset
     this.#writtenTo = offset
+    this.#shownTo = offset
     this.#block = block
+    this.#onBytes = onBytes
   }
 
   /**
-   * Writes from `offset` on to the file that is open as `descriptor`, which it closes. Undefined: the file system does
-   * not open files so, or all memory is in use; the descriptor stays open.
+   * Writes from `offset` on to the file that is open as `descriptor`, which it closes, and calls `onBytes` with all bytes
+   * in order, each before it is written. Undefined: the file system does not open files so, or all memory is in use; the
+   * descriptor stays open.
    */
-  static find(descriptor: number, offset: number): DirectWriter | undefined {
+  static find(
+    descriptor: number,
+    offset: number,
+    onBytes: (bytes: Uint8Array) => void,
+  ): DirectWriter | undefined {
     const block = takeBlock()
     if (block === undefined) return undefined
     try {
       const direct = reopen(descriptor, constants.O_DIRECT)
       closeSync(descriptor)
-      return new DirectWriter(direct, offset, block)
+      return new DirectWriter(direct, offset, block, onBytes)
     } catch (error) {
-      spareBlocks!.push(block)
+      giveBack(block)
       if ((error as NodeJS.ErrnoException).code === 'EINVAL') return undefined
       throw error
     }
@@ -55,20 +61,18 @@ export class DirectWriter {
 
   /** Memory for the next bytes, until the next call of another method. */
   get room(): Buffer {
-    return this.#block.subarray(this.#position % BLOCK_BYTES)
+    return this.#block.subarray(this.#position % WRITE_BYTES)
   }
 
   write(chunk: Uint8Array): void {
     for (let done = 0; done < chunk.length; ) {
-      const begin = this.#position % BLOCK_BYTES
-      const bytes = chunk.subarray(done, done + BLOCK_BYTES - begin)
-      const isThere =
-        bytes.buffer === this.#block.buffer && bytes.byteOffset === this.#block.byteOffset + begin
-      if (!isThere) this.#block.set(bytes, begin)
+      const begin = this.#position % WRITE_BYTES
+      const bytes = chunk.subarray(done, done + WRITE_BYTES - begin)
+      if (!isAt(this.#block, begin, bytes)) this.#block.set(bytes, begin)
       if (this.#writtenTo === this.#position) this.#waitingSinceMs = performance.now()
       this.#position += bytes.length
       done += bytes.length
-      if (begin + bytes.length === BLOCK_BYTES) this.#writeTo(this.#position)
+      if (begin + bytes.length === WRITE_BYTES) this.#writeTo(this.#position)
     }
     if (performance.now() - this.#waitingSinceMs <= GATHER_MS) return
     this.#writeTo(this.#position - (this.#position % PAGE_BYTES))
@@ -81,12 +85,17 @@ export class DirectWriter {
   }
 
   close(): void {
-    spareBlocks!.push(this.#block)
+    giveBack(this.#block)
     closeSync(this.#descriptor)
   }
 
   /** Writes bytes of the block. Those of pages that are not whole go through the page cache. */
   #writeTo(end: number): void {
+    if (this.#shownTo < end) {
+      const begin = this.#shownTo % WRITE_BYTES
+      this.#onBytes(this.#block.subarray(begin, begin + end - this.#shownTo))
+      this.#shownTo = end
+    }
     while (this.#writtenTo < end) {
       const beyond = this.#writtenTo % PAGE_BYTES
       const pagesEnd = end - (end % PAGE_BYTES)
@@ -115,21 +124,11 @@ export class DirectWriter {
   /** May write less. */
   #writeFrom(descriptor: number, end: number): void {
     const at = this.#writtenTo
-    this.#writtenTo += writeSync(descriptor, this.#block, at % BLOCK_BYTES, end - at, at)
+    this.#writtenTo += writeSync(descriptor, this.#block, at % WRITE_BYTES, end - at, at)
   }
 }
 
 /** Opens the same file once more. */
 function reopen(descriptor: number, flags = 0): number {
   return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | flags)
-}
-
-function takeBlock(): Buffer | undefined {
-  if (spareBlocks === undefined) {
-    const memory = allocateForCrc64(BLOCKS * BLOCK_BYTES)
-    spareBlocks = Array.from({ length: BLOCKS }, (_, index) =>
-      memory.subarray(index * BLOCK_BYTES, (index + 1) * BLOCK_BYTES),
-    )
-  }
-  return spareBlocks.pop()
 }

@@ -17,6 +17,7 @@ import { PAGE_BYTES } from '../../../platform/page-bytes.js'
 import { DirectWriter, GATHER_MS } from './direct-writer.js'
 import { type FileTurns, inTurn } from './file-turns.js'
 import type { KeptFolders } from './kept-folders.js'
+import { giveBack, isAt, takeBlock } from './write-blocks.js'
 
 /**
  * Chunks smaller than this are gathered, in bytes: TLS delivers 16 KiB at a time, and writing those one by one takes
@@ -25,55 +26,59 @@ import type { KeptFolders } from './kept-folders.js'
 const SMALL_BYTES = 64 * 1024
 const GATHER_BYTES = 256 * 1024
 const READ_BYTES = 1024 * 1024
-const spareBuffers: Buffer[] = []
 /** Less than this is fetched again if it came within `QUICK_MS`, bytes: it costs less than to ask how to go on. */
 const QUICK_BYTES = 512 * 1024
 const QUICK_MS = 1000
 
 /**
  * Writes a range of a file in order: large chunks at once, small ones gathered, without a promise for any. It opens the
- * file at the first byte, so that a refused request leaves nothing behind.
+ * file when it first writes, so that a refused request leaves nothing behind.
  */
 export class FileSink {
   readonly #path: string
   readonly #isWhole: boolean
+  readonly #end: number
   readonly #folders: KeptFolders
   readonly #turns: FileTurns | undefined
+  readonly #onBytes: (bytes: Uint8Array) => void
   #mayBeDirect: boolean
   #direct: DirectWriter | undefined
   #descriptor: number | undefined
   #position: number
-  /** Small chunks after the first, which is often the only one. */
   #gathered: Buffer | undefined
   #gatheredBytes = 0
   #gatheredSinceMs = 0
-  #hasChunk = false
 
   /** `isWhole`: the range is the whole file; otherwise the file keeps its other bytes. */
   constructor(
     path: string,
     options: {
       readonly offset: number
+      readonly length: number
       readonly isWhole: boolean
       readonly folders: KeptFolders
       readonly turns?: FileTurns | undefined
       /** A range is written past the page cache, if the file system can. */
       readonly isDirect?: boolean | undefined
+      /** Called with all bytes in order, in large pieces, each before it is written. */
+      readonly onBytes: (bytes: Uint8Array) => void
     },
   ) {
     this.#path = path
     this.#position = options.offset
+    this.#end = options.offset + options.length
     this.#isWhole = options.isWhole
     this.#folders = options.folders
+    this.#onBytes = options.onBytes
     this.#turns = options.isWhole ? undefined : options.turns
     this.#mayBeDirect = options.isDirect === true && !options.isWhole
   }
 
   /**
-   * Goes on after the first `bytes` of a whole file that an earlier attempt left, and shows them to `onBytes`. They are
-   * copied to a new file: a stager that was replaced may wake up and write behind them to the one it has open.
+   * Goes on after the first `bytes` of a whole file that an earlier attempt left. They are copied to a new file: a stager
+   * that was replaced may wake up and write behind them to the one it has open.
    */
-  goOn(bytes: number, onBytes: (chunk: Uint8Array) => void): void {
+  goOn(bytes: number): void {
     const left = this.#folders.on(this.#path, openLeft)
     using _ = atEndNow(() => closeSync(left))
     const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, bytes))
@@ -81,14 +86,16 @@ export class FileSink {
       const length = Math.min(buffer.length, bytes - this.#position)
       const chunk = buffer.subarray(0, readSync(left, buffer, 0, length, this.#position))
       assert.ok(chunk.length > 0, 'the file has these bytes')
-      onBytes(chunk)
       this.#writeAll(chunk)
     }
   }
 
   /** Memory into which the next bytes are best read; undefined: any. Valid until the next call of another method. */
   get room(): Buffer | undefined {
-    return this.#direct?.room
+    if (this.#direct) return this.#direct.room
+    return this.#gatheredBytes > 0
+      ? this.#gathered!.subarray(this.#gatheredBytes, this.#gatherEnd)
+      : undefined
   }
 
   write(chunk: Uint8Array): void {
@@ -97,23 +104,27 @@ export class FileSink {
       this.#direct.write(chunk)
       return
     }
-    const isFirst = !this.#hasChunk
-    this.#hasChunk = true
-    if (isFirst || chunk.length >= SMALL_BYTES) {
-      this.#flush()
+    const isOnly = this.#gatheredBytes === 0 && this.#position + chunk.length >= this.#end
+    this.#gathered ??= chunk.length < SMALL_BYTES && !isOnly ? takeBlock() : undefined
+    const isThere = this.#gathered && isAt(this.#gathered, this.#gatheredBytes, chunk)
+    if (this.#gathered && (isThere || chunk.length < SMALL_BYTES)) this.#gather(this.#gathered, chunk)
+    else {
+      this.flush()
       this.#writeAll(chunk)
-      return
     }
-    const room = GATHER_BYTES - (this.#position % BLOCK_BYTES) - this.#gatheredBytes
-    this.#gather(chunk.subarray(0, room))
-    if (chunk.length >= room) this.#flush()
-    if (chunk.length > room) this.#gather(chunk.subarray(room))
-    if (performance.now() - this.#gatheredSinceMs > GATHER_MS) this.#flush()
+  }
+
+  /** Writes what is gathered. */
+  flush(): void {
+    this.#direct?.flush()
+    if (this.#gatheredBytes === 0) return
+    this.#writeAll(this.#gathered!.subarray(0, this.#gatheredBytes))
+    this.#gatheredBytes = 0
   }
 
   /** Writes the rest and closes the file, which exists from then on even if it is empty. */
   finish(): void {
-    this.#flush()
+    this.flush()
     if (this.#direct === undefined) this.#open()
     this.#close()
   }
@@ -121,7 +132,7 @@ export class FileSink {
   /** Writes what is gathered and closes the file, where a later attempt may go on. */
   leave(): void {
     try {
-      this.#flush()
+      this.flush()
     } catch (error) {
       this.discard()
       throw error
@@ -139,28 +150,32 @@ export class FileSink {
     if (isOpen && this.#isWhole) onHeldPath(this.#path, (path) => rmSync(path, { force: true }))
   }
 
-  #gather(chunk: Uint8Array): void {
-    this.#gathered ??= spareBuffers.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES)
-    this.#gathered.set(chunk, this.#gatheredBytes)
-    if (this.#gatheredBytes === 0) this.#gatheredSinceMs = performance.now()
-    this.#gatheredBytes += chunk.length
+  /** Where the gathered bytes end at a boundary of blocks. */
+  get #gatherEnd(): number {
+    return GATHER_BYTES - (this.#position % BLOCK_BYTES)
+  }
+
+  #gather(gathered: Buffer, chunk: Uint8Array): void {
+    for (let done = 0; done < chunk.length; ) {
+      const room = this.#gatherEnd - this.#gatheredBytes
+      const piece = chunk.subarray(done, done + room)
+      if (!isAt(gathered, this.#gatheredBytes, piece)) gathered.set(piece, this.#gatheredBytes)
+      if (this.#gatheredBytes === 0) this.#gatheredSinceMs = performance.now()
+      this.#gatheredBytes += piece.length
+      done += piece.length
+      if (piece.length === room) this.flush()
+    }
+    if (performance.now() - this.#gatheredSinceMs > GATHER_MS) this.flush()
   }
 
   #findDirect(): void {
     this.#mayBeDirect = false
-    this.#direct = DirectWriter.find(this.#open(), this.#position)
+    this.#direct = DirectWriter.find(this.#open(), this.#position, this.#onBytes)
     if (this.#direct) this.#descriptor = undefined
   }
 
-  #flush(): void {
-    this.#direct?.flush()
-    if (this.#gatheredBytes === 0) return
-    this.#writeAll(this.#gathered!.subarray(0, this.#gatheredBytes))
-    this.#gatheredBytes = 0
-  }
-
   #close(): void {
-    if (this.#gathered) spareBuffers.push(this.#gathered)
+    if (this.#gathered) giveBack(this.#gathered)
     this.#gathered = undefined
     this.#gatheredBytes = 0
     this.#direct?.close()
@@ -170,6 +185,7 @@ export class FileSink {
   }
 
   #writeAll(bytes: Uint8Array): void {
+    this.#onBytes(bytes)
     const descriptor = this.#open()
     for (let done = 0; done < bytes.length; ) {
       const written = inTurn(this.#turns, this.#path, () =>
