@@ -10,7 +10,7 @@ export async function digestRange(
   range: { readonly offset: number; readonly length: number },
   options: { readonly algorithm: DigestAlgorithm; readonly signal: AbortSignal },
 ): Promise<Buffer> {
-  const digest = createDigest(options.algorithm)
+  const digest = createDigest(options.algorithm, range.length)
   const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, Math.max(1, range.length)))
   for (let done = 0; done < range.length; ) {
     throwIfStopped(options.signal)

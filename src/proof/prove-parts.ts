@@ -1,4 +1,3 @@
-import { createReadStream, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { VerifiedBy } from '../model/manifest.js'
 import { combineCrcs } from './combine-crc.js'
@@ -93,10 +92,13 @@ async function digestParts(
 }
 
 async function digestFile(path: string, algorithm: Parameters<typeof createDigest>[0], signal: AbortSignal) {
-  const digest = createDigest(algorithm, statSync(path).size)
-  const stream = createReadStream(path, { highWaterMark: 1024 * 1024, signal })
-  for await (const chunk of stream) digest.update(chunk as Buffer)
-  return digest.finish()
+  const file = await open(path, 'r')
+  try {
+    const { size } = await file.stat()
+    return await digestRange(file, { offset: 0, length: size }, { algorithm, signal })
+  } finally {
+    await file.close()
+  }
 }
 
 function decodeDigest(text: string, algorithm: string): Buffer {
