@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Feed, OpenFeedOptions } from '../exports/index.js'
@@ -64,7 +65,8 @@ test('a dataset that is not here is fed while it comes, in the order of a ready 
       if (step !== COUNT / BATCH - 1) return
       assert.equal(stateOf(world), 'staging', 'all but the last batch were read before the copy was whole')
       const status = await succeeds(world.dsc('status', '--json'))
-      const { transfers } = JSON.parse(status.stdout)
+      const { transfers, waits } = JSON.parse(status.stdout)
+      assert.deepEqual([waits, transfers[0].waitingTasks], [[], []], 'its task waits for nothing')
       const [reader] = transfers[0].readers
       assert.deepEqual([reader.name, reader.waitsFor], [`the feed of process ${process.pid}`, [LAST_KEY]])
       const shown = (await world.dsc('status', '--plain')).stdout
@@ -83,6 +85,29 @@ test('a dataset that is not here is fed while it comes, in the order of a ready 
   const detail = await waitFor('the use', () => world.query<{ detail: string }>(LEASED)[0]?.detail)
   const { waitedMs, readyMs } = JSON.parse(detail)
   assert.ok(waitedMs <= firstMs + 1 && waitedMs < readyMs, `${waitedMs} of ${readyMs}, ${firstMs}`)
+})
+
+test('a feed gives its heap back when the download is over, not before', async (t) => {
+  const { world, store } = await makeSlowWorld(t)
+  const letGo = store.holdBack(`flowers/${LAST_KEY}`)
+  const trace = "import{setFlagsFromString}from'node:v8';setFlagsFromString('--trace-gc')"
+  const words = ['--split', 'train', '--socket', join(world.directory, 'feed.sock')]
+  const { process: feed } = world.start(['feed', 'serve', 'flowers', ...words], {
+    environment: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(trace)}` },
+  })
+  t.after(() => feed.kill())
+  let told = ''
+  feed.stdout!.on('data', (chunk) => {
+    told += chunk
+  })
+  await waitFor('the feed', () => /feeding 120 samples/.test(told))
+  await sleep(3000) // it gives back two seconds after its work
+  const isCollected = () => /Mark-Compact.* testing;/.test(told) // so V8 calls a collection that is asked for
+  assert.equal(stateOf(world), 'staging')
+  assert.equal(isCollected(), false, 'it needs its heap to download')
+  letGo()
+  await waitFor('the collection', isCollected)
+  assert.equal(stateOf(world), 'ready')
 })
 
 test('verify, cleanup and evict leave a copy that is read while it comes alone, and say why', async (t) => {
