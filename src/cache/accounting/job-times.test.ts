@@ -25,15 +25,19 @@ function fed(atMs: number, time: Partial<FedTime>, place: Partial<RecordEvent> =
   return { ...BASE, ...describeFedTime(told, atMs), ...place }
 }
 
-type OfNodes = readonly [number, number]
-
-/** A job on two nodes, of which the second stages for 4 s longer. */
-function staged(sinceMs: OfNodes, setupsMs: OfNodes, untilMs: OfNodes = [8000, 8000]): RecordEvent[] {
-  return ['gpu-01', 'gpu-02'].flatMap((node, at) => {
-    const gpuMs = untilMs[at]! - sinceMs[at]!
-    const blocks = [[0, 1, 0, setupsMs[at]!] as const, [1, 1, 0, gpuMs - setupsMs[at]!] as const]
-    const time = { sinceAgoMs: gpuMs, gpuMs, steps: { size: 1, blocks, causes: {} } }
-    return [{ ...leased(at === 0 ? 1000 : 5000, 4000 * at), node }, fed(untilMs[at]!, time, { node })]
+/** A job of which gpu-02 stages for 4 s longer than the other nodes. `waitedMs`: for the disk, in the second step. */
+function staged(
+  nodes: readonly { readonly sinceMs: number; readonly setupMs: number; readonly waitedMs?: number }[],
+  untilMs: (sinceMs: number) => number = () => 8000,
+): RecordEvent[] {
+  return nodes.flatMap(({ sinceMs, setupMs, waitedMs = 0 }, at) => {
+    const node = `gpu-0${at + 1}`
+    const gpuMs = untilMs(sinceMs) - sinceMs
+    const blocks = [[0, 1, 0, setupMs] as const, [1, 1, waitedMs, gpuMs - setupMs - waitedMs] as const]
+    const causes = waitedMs > 0 ? { [`disk of rank ${at}`]: waitedMs } : {}
+    const time = { sinceAgoMs: gpuMs, gpuMs, steps: { size: 1, blocks, causes } }
+    const lease = at === 1 ? leased(5000, 4000) : leased(1000, 0)
+    return [{ ...lease, node }, fed(untilMs(sinceMs), time, { node })]
   })
 }
 
@@ -112,21 +116,44 @@ for (const { name, events, gpus, gpuMs, waits } of [
   },
   {
     name: 'waits at its first barrier for the node that stages longest',
-    events: staged([2000, 6000], [4500, 500]),
+    events: staged([
+      { sinceMs: 2000, setupMs: 4500 },
+      { sinceMs: 6000, setupMs: 500 },
+    ]),
     gpus: 2,
     gpuMs: 12_000,
     waits: ['queue laion 4000', 'queue laion on gpu-02 4000'],
   },
   {
+    name: 'tells waits for a node that stages longest from those for another that reads slowly',
+    events: staged([
+      { sinceMs: 2000, setupMs: 4500 },
+      { sinceMs: 6000, setupMs: 500 },
+      { sinceMs: 2000, setupMs: 4500, waitedMs: 50 },
+    ]),
+    gpus: 3,
+    gpuMs: 18_000,
+    waits: ['queue laion on gpu-02 8000', 'queue laion 4000', 'feed disk of rank 2 100'],
+  },
+  {
     name: 'that begins on all nodes at once waits for the node that stages longest',
-    events: staged([6000, 6000], [500, 500]),
+    events: staged([
+      { sinceMs: 6000, setupMs: 500 },
+      { sinceMs: 6300, setupMs: 200 },
+    ]),
     gpus: 2,
-    gpuMs: 12_000,
+    gpuMs: 11_700,
     waits: ['queue laion 4000', 'queue laion on gpu-02 4000'],
   },
   {
     name: 'whose nodes train apart waits for no node that stages longer',
-    events: staged([2000, 6000], [500, 500], [4000, 8000]),
+    events: staged(
+      [
+        { sinceMs: 2000, setupMs: 900 },
+        { sinceMs: 6000, setupMs: 500 },
+      ],
+      (sinceMs) => sinceMs + 2000,
+    ),
     gpus: 2,
     gpuMs: 8000,
     waits: ['queue laion 4000'],

@@ -3,7 +3,7 @@ import type { RecordEvent } from '../../model/record-event.js'
 import type { StepBlocks } from '../../model/step-blocks.js'
 import { readUseWait } from '../../model/use-wait.js'
 import { type Cause, findNodeHoldUps } from './node-hold-ups.js'
-import { compareQueues, findQueueTime, isBefore, type LeaseTime, type QueueTime } from './queue-times.js'
+import { findQueueTime, isBefore, type LeaseTime, type QueueTime } from './queue-times.js'
 
 /** Where GPUs waited: for staging before training, for their feed, or for the user's own transform. */
 export const WAIT_PLACES = ['queue', 'feed', 'transform'] as const
@@ -46,6 +46,11 @@ interface JobOnNode {
   fedGpuMs: number
   readonly feeds: Map<string, FedDataset>
   readonly waits: Map<string, number>
+}
+
+interface HeldUp extends JobWait {
+  /** The part that is in no GPU time that trainers told. */
+  readonly uncountedGpuMs?: number
 }
 
 /** The kinds of events that `JobTimes` reads. */
@@ -120,9 +125,9 @@ function sumJob(task: string, nodes: readonly JobOnNode[], untilMs: number): Job
     else if (node.leases.length > 0) gpuMs += own * findUseMs(node, untilMs)
     for (const { place, culprit, ms } of findCauses(node, node.waits)) wait(place, culprit, ms)
   }
-  for (const { holdUps, uncountedGpuMs } of findHeldUp(nodes, queues)) {
+  for (const { place, culprit, gpuMs: held, uncountedGpuMs = 0 } of findHeldUp(nodes, queues)) {
     gpuMs += uncountedGpuMs
-    for (const each of holdUps) wait(each.place, each.culprit, each.gpuMs)
+    wait(place, culprit, held)
   }
   const listed = [...waits.values()].sort((a, b) => b.gpuMs - a.gpuMs)
   const waitedGpuMs = listed.reduce((sum, each) => sum + each.gpuMs, 0)
@@ -161,29 +166,33 @@ function findCauses(node: JobOnNode, waits: Iterable<readonly [string, number]>)
 }
 
 /** The waits of nodes for each other, in the steps over each dataset, and before those over the first. */
-function findHeldUp(nodes: readonly JobOnNode[], queues: readonly QueueTime[]) {
+function findHeldUp(nodes: readonly JobOnNode[], queues: readonly QueueTime[]): readonly HeldUp[] {
   const told = nodes.flatMap(({ feeds }) => [...feeds].filter(([, { steps }]) => steps.length > 0))
   const datasets = new Set(told.sort(([, a], [, b]) => a.sinceMs - b.sinceMs).map(([dataset]) => dataset))
-  return Array.from(datasets, (dataset, at) => {
+  return [...datasets].flatMap((dataset, at) => {
     const readers = nodes.flatMap((node, place) => {
       const feed = node.feeds.get(dataset)
-      return feed && feed.steps.length > 0 ? [{ node, feed, queue: queues[place]! }] : []
+      if (!feed || feed.steps.length === 0) return []
+      const { gpus, steps } = feed
+      const causes = steps.flatMap((each) => findCauses(node, Object.entries(each.causes)))
+      const named = causes.map((each) => (each.place === 'queue' ? nameNode(each, node) : each))
+      return [{ node, queue: queues[place]!, gpus, steps, causes: named }]
     })
-    const before = at === 0 ? compareQueues(readers.map(({ queue }) => queue)) : []
-    return findNodeHoldUps(
-      readers.map(({ node, feed: { gpus, steps }, queue }, place) => ({
-        ...{ gpus, steps, before: before[place] },
-        causes: [
-          ...queue.waits.map(({ dataset, ms }) => ({
-            place: 'queue' as const,
-            culprit: dataset,
-            ms: (ms * (before[place]?.waitedMs ?? 0)) / queue.totalMs,
-          })),
-          ...steps.flatMap(({ causes }) => findCauses(node, Object.entries(causes))),
-        ].map((cause) =>
-          cause.place === 'queue' ? { ...cause, culprit: `${cause.culprit} on ${node.name}` } : cause,
-        ),
-      })),
-    )
+    const { inQueue, inSteps } = findNodeHoldUps(readers, at === 0 ? readers.map(({ queue }) => queue) : [])
+    const held = inQueue.flatMap(({ last, heldMs, heldBeforeMs }, reader): readonly HeldUp[] => {
+      const { node, queue } = readers[last]!
+      const { gpus } = readers[reader]!
+      return queue.waits.map(({ dataset: culprit, ms }) => ({
+        ...nameNode({ place: 'queue', culprit }, node),
+        gpuMs: (gpus * heldMs * ms) / queue.totalMs,
+        uncountedGpuMs: (gpus * heldBeforeMs * ms) / queue.totalMs,
+      }))
+    })
+    return [...held, ...inSteps]
   })
+}
+
+/** Names the node for which others waited. */
+function nameNode<Named extends { readonly culprit: string }>(cause: Named, { name }: JobOnNode): Named {
+  return { ...cause, culprit: `${cause.culprit} on ${name}` }
 }

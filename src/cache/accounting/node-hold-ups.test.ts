@@ -110,7 +110,7 @@ for (const { name, nodes, found } of [
 ] as const)
   test(`a node ${name}`, () => {
     const sums: Record<string, number> = {}
-    for (const { culprit, gpuMs } of findNodeHoldUps(nodes).holdUps)
+    for (const { culprit, gpuMs } of findNodeHoldUps(nodes).inSteps)
       sums[culprit] = Math.round(gpuMs) + (sums[culprit] ?? 0)
     assert.deepEqual(Object.fromEntries(Object.entries(sums).filter(([, ms]) => ms > 0)), found)
   })

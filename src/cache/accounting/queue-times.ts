@@ -36,36 +36,3 @@ export function findQueueTime(leases: readonly LeaseTime[], fedSinceMs: number):
   const endedAtMs = countedUntilMs || Math.min(fedSinceMs, ...before.map(({ askedAtMs }) => askedAtMs))
   return { waits, totalMs, endedAtMs, fedSinceMs }
 }
-
-/** The delay of a node before its trainers began to count, by its own queue and by those of other nodes. */
-export interface QueueLead {
-  /** For how long it waited for staging when all nodes could have begun, less what all waited then, in ms. */
-  readonly waitedMs: number
-  /** For how long its trainers began later because another node was in the queue, in ms. */
-  readonly heldMs: number
-  /** From when all nodes could have begun until its trainers did, in ms; negative if they did before. */
-  readonly tookMs: number
-}
-
-/** Compares the queues of the nodes of a job. */
-export function compareQueues(queues: readonly QueueTime[]): readonly QueueLead[] {
-  const fromMs = Math.max(
-    Math.min(...queues.map(({ endedAtMs }) => endedAtMs)),
-    ...queues.map(({ endedAtMs, totalMs }) => endedAtMs - totalMs),
-  )
-  const readyAtMs = queues.map(({ endedAtMs }) => Math.max(endedAtMs, fromMs))
-  const lastReadyAtMs = Math.max(...readyAtMs)
-  const restsMs = queues.map(({ fedSinceMs }, at) => Math.max(0, fedSinceMs - readyAtMs[at]!))
-  const shortestMs = Math.min(...restsMs)
-  const own = queues.map(({ fedSinceMs, totalMs }, at) => {
-    const heldMs = Math.min(lastReadyAtMs - readyAtMs[at]!, restsMs[at]! - shortestMs)
-    return { heldMs, fedSinceMs, couldBeginAtMs: fedSinceMs - heldMs - totalMs }
-  })
-  const beginAtMs = Math.max(...own.map(({ couldBeginAtMs }) => couldBeginAtMs))
-  const leads = own.map(({ heldMs, fedSinceMs }) => {
-    const tookMs = fedSinceMs - beginAtMs
-    return { heldMs, tookMs, waitedMs: Math.max(0, tookMs - heldMs) }
-  })
-  const leastMs = Math.min(...leads.map(({ waitedMs }) => waitedMs))
-  return leads.map((each) => ({ ...each, waitedMs: each.waitedMs - leastMs }))
-}
