@@ -26,9 +26,12 @@ export interface EvictionPlan {
 
 /** The copies of a node that a plan knows only as sums: to know those that go first is usually enough. */
 export interface UnreadCopies {
-  /** None of them is being staged or evicted, and each is the only copy of its dataset on the node. */
+  /** None of them is being staged or evicted. */
   readonly sums: readonly CopySum[]
-  /** Lower bound of when the evictable ones were last used, Unix epoch, ms. Infinity: none is evictable. */
+  /**
+   * Lower bound of when the evictable ones were last used, Unix epoch, ms. Infinity: none is evictable. Above 0, each is
+   * the only copy of its dataset on the node.
+   */
   readonly usedSinceMs: number
 }
 

@@ -32,8 +32,7 @@ export async function decideOnNode<T extends object>(
   if (only) return decide(await selectCopyUses(reader, { node, ...only }, nowMs))
   const first = await selectCopyUses(reader, { node, limit: many }, nowMs)
   if (first.length < many) return decide(first)
-  for (const idle of [many, many * MORE]) {
-    const { copies, unread } = await selectNeeded(reader, { node, nowMs }, idle)
+  for await (const { copies, unread } of selectNeeded(reader, { node, nowMs }, many)) {
     const decision = decide(copies, unread)
     if (!isProvisional(decision)) return decision
   }
@@ -44,20 +43,26 @@ function isProvisional(decision: object & { readonly plan?: EvictionPlan }): boo
   return (decision.plan ?? (decision as Partial<EvictionPlan>)).isProvisional === true
 }
 
-/** Reads the copies of a node that are coming, going or the first to go, and sums up the others. */
-async function selectNeeded(
+/**
+ * Sums up the copies of a node, and reads more and more of them: those that are coming or going, which are enough if
+ * there is room, and then those that go first.
+ */
+async function* selectNeeded(
   reader: SqlReader,
   { node, nowMs }: Place,
-  limit: number,
-): Promise<{ readonly copies: readonly CopyUse[]; readonly unread: UnreadCopies }> {
-  const [moving, several, idle, sums] = await Promise.all([
+  many: number,
+): AsyncGenerator<{ readonly copies: readonly CopyUse[]; readonly unread: UnreadCopies }> {
+  const [moving, sums] = await Promise.all([
     selectCopyUses(reader, { node, states: ['reserved', 'staging', 'evicting'] }, nowMs),
-    selectCopyUses(reader, { node, isOneOfSeveral: true }, nowMs),
-    selectIdleLongest(reader, { node, nowMs }, limit),
     sumCopiesInRecord(reader, { node }, nowMs),
   ])
-  const byId = new Map([...moving, ...several, ...idle].map((copy) => [copy.copyId, copy]))
-  const copies = [...byId.values()]
-  const usedSinceMs = idle.length < limit ? Number.POSITIVE_INFINITY : idle.at(-1)!.lastUsedAtMs
-  return { copies, unread: { sums: sumUpRest(sums, copies), usedSinceMs } }
+  yield { copies: moving, unread: { sums: sumUpRest(sums, moving), usedSinceMs: 0 } }
+  const several = await selectCopyUses(reader, { node, isOneOfSeveral: true }, nowMs)
+  for (const limit of [many, many * MORE]) {
+    const idle = await selectIdleLongest(reader, { node, nowMs }, limit)
+    const byId = new Map([...moving, ...several, ...idle].map((copy) => [copy.copyId, copy]))
+    const copies = [...byId.values()]
+    const usedSinceMs = idle.length < limit ? Number.POSITIVE_INFINITY : idle.at(-1)!.lastUsedAtMs
+    yield { copies, unread: { sums: sumUpRest(sums, copies), usedSinceMs } }
+  }
 }
