@@ -86,6 +86,7 @@ for (const isCarrying of [true, false])
       assert.equal(epochs.enter(items, epoch), undefined, 'there is nothing to wait for')
       assert.ok(items.find(epoch * COUNT), 'its first sample is known')
       assert.deepEqual(keptFor(epochs, epoch + 1), isCarrying ? orderOf(epoch + 1).slice(0, KEPT) : [])
+      assert.deepEqual(pool.jobs, [], 'the first batch leaves before threads work for the next epoch')
       await pool.rest()
       const ahead = isCarrying ? [`shuffle ${epoch + 2}`, `prefix ${epoch + 2}`] : [`shuffle ${epoch + 1}`]
       assert.deepEqual(pool.jobs, ahead, 'other threads make what the next epoch needs, once')

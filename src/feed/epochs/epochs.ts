@@ -73,7 +73,8 @@ export class Epochs {
 
   /**
    * Records that a rank reads `epoch` now. Resolves when its order is ready; undefined if it already is. Which samples
-   * it keeps for the next epoch need not be known before its first batch is given back.
+   * it keeps for the next epoch need not be known before its first batch is given back. Where none are kept, a thread
+   * makes the next order from a later turn on: the first batch would wait for a processor.
    */
   enter(items: RankItems, epoch: number): Promise<void> | undefined {
     const { orders } = this
@@ -86,7 +87,7 @@ export class Epochs {
     this.#freeUnused(PLACES_AT_ONCE)
     const needed = orders.find(epoch) ? undefined : orders.get(epoch).then(() => {})
     if (isCarrying) for (const next of [epoch + 1, epoch + 2]) void this.#beginPrefix(next)
-    else orders.find(epoch + 1)
+    else if (known !== epoch) void nextTurn().then(() => orders.find(epoch + 1))
     return needed
   }
 

@@ -1,6 +1,6 @@
 import { nodeOfSample, type SamplePlacement } from '../../samples/plan/sample-placement.js'
 import { type AssignmentOptions, type ItemPositions, planItemPositions } from '../plan/assignment.js'
-import type { RankSequence } from '../plan/rank-sequence.js'
+import { countOfStep, type RankSequence } from '../plan/rank-sequence.js'
 import type { EpochOrders } from './order-book.js'
 
 /** One item of a rank's sequence. */
@@ -14,6 +14,9 @@ export interface RankItem {
   /** The storage node to ask. */
   readonly node: number
 }
+
+/** The samples of a batch, and the position in the epoch's order of each. */
+export type BatchItems = { readonly samples: Uint32Array; readonly positions: readonly number[] }
 
 interface RankItemsOptions extends AssignmentOptions {
   readonly orders: EpochOrders
@@ -61,6 +64,21 @@ export class RankItems {
     const position = this.#positionOf(order, serial - epoch * this.sequence.itemsPerEpoch)
     const sample = order.sampleAt(position % this.sequence.options.sampleCount)
     return { serial, epoch, position, sample, node: nodeOfSample(this.placed, sample, position) }
+  }
+
+  /** The items of the batch at `step`, or undefined while the order of its epoch is being made. */
+  findBatch(epoch: number, step: number): BatchItems | undefined {
+    const order = this.#orders.find(epoch)
+    if (!order) return undefined
+    const { batchSize, sampleCount } = this.sequence.options
+    const samples = new Uint32Array(countOfStep(this.sequence, step))
+    const positions: number[] = []
+    for (let i = 0; i < samples.length; i++) {
+      const position = this.#positionOf(order, step * batchSize + i)
+      positions.push(position)
+      samples[i] = order.sampleAt(position % sampleCount)
+    }
+    return { samples, positions }
   }
 
   /** Returns the ids of `count` batches from `step` on, in order. */

@@ -1,8 +1,8 @@
 import { DscError } from '../../failure/dsc-error.js'
 import type { SampleSource } from '../../samples/sample-source.js'
 import type { Epochs } from '../epochs/epochs.js'
-import type { RankItems } from '../epochs/rank-items.js'
-import { countOfStep, type RankSequence } from '../plan/rank-sequence.js'
+import type { BatchItems, RankItems } from '../epochs/rank-items.js'
+import type { RankSequence } from '../plan/rank-sequence.js'
 import type { BatchStream, LossRule } from '../stream/batch-stream.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
 import { LostSample } from '../stream/lost-sample.js'
@@ -11,8 +11,10 @@ import { StreamMeter } from '../stream/stream-meter.js'
 import type { StreamCounts } from '../stream/stream-plan.js'
 import type { PageTouch } from './page-touch.js'
 
-/** Maximum number of samples to plan ahead of clients: more would hold up the feed's thread. */
+/** Maximum number of samples to plan ahead of clients. */
 const MOST_AHEAD_SAMPLES = 8192
+/** Number of samples to plan in one go: more would hold up the feed's thread, 1 ms for these. */
+const PLANNED_AT_ONCE = 1024
 /** Maximum bytes being read at a time, so that nothing waits long for reads of an abandoned pass. */
 const MOST_PENDING_BYTES = 32 * 2 ** 20
 
@@ -28,7 +30,8 @@ interface MappedStreamOptions {
 
 /** A batch with known content. */
 interface PlannedBatch {
-  readonly slots: readonly Slot[]
+  /** Slots are made from these when the batch is read: thousands that wait would cost the collector of garbage more. */
+  readonly items: BatchItems
   readonly bytes: number
   /** The result of `PageTouch.touch`; undefined once it ended without a loss. */
   statuses: Promise<Uint8Array> | undefined
@@ -54,6 +57,7 @@ export class MappedStream implements BatchStream {
   /** Key after the last batch read, and key after the last one planned. */
   #next = 0
   #planned = 0
+  #isPlanDue = false
   #isClosed = false
 
   constructor(options: MappedStreamOptions) {
@@ -72,11 +76,16 @@ export class MappedStream implements BatchStream {
     const { epochs, items, nowMs } = this.#options
     this.meter.begin(nowMs())
     await epochs.enter(items, epoch)
-    this.#ahead.clear()
-    this.#aheadBytes = 0
-    this.#next = epoch * this.sequence.stepsPerEpoch + step
-    this.#planned = this.#next
-    this.wake()
+    const next = epoch * this.sequence.stepsPerEpoch + step
+    const isOnTheWay = next >= this.#next && next <= this.#planned
+    for (const [number, { bytes }] of this.#ahead) {
+      if (isOnTheWay && number >= next) continue
+      this.#ahead.delete(number)
+      this.#aheadBytes -= bytes
+    }
+    this.#next = next
+    if (!isOnTheWay) this.#planned = next
+    this.#planSoon()
   }
 
   async read(epoch: number, step: number, onLoss: LossRule = 'raise'): Promise<LeasedBatch> {
@@ -86,10 +95,11 @@ export class MappedStream implements BatchStream {
     if (entering) await entering
     const sinceMs = nowMs()
     const batch = this.#take(epoch, step)
-    this.counts[batch.statuses ? 'misses' : 'hits'] += batch.slots.length
-    this.wake()
-    const found = batch.statuses ? this.#settle(batch.slots, await batch.statuses, onLoss) : undefined
-    const { slots, lost } = found ?? { slots: batch.slots, lost: [] }
+    const all = this.#slotsOf(batch, epoch, step)
+    this.counts[batch.statuses ? 'misses' : 'hits'] += all.length
+    this.#planSoon()
+    const found = batch.statuses ? this.#settle(all, await batch.statuses, onLoss) : undefined
+    const { slots, lost } = found ?? { slots: all, lost: [] }
     this.meter.stall('epoch_build', 'order', sinceMs - askedAtMs)
     this.meter.stall('storage', 'disk', nowMs() - sinceMs)
     this.meter.deliver(epoch, askedAtMs, nowMs())
@@ -118,14 +128,20 @@ export class MappedStream implements BatchStream {
     return this.#options.items.idsOf(epoch, step, count)
   }
 
-  /** Plans and reads the next batches, as far as there is room. */
+  /** Plans and reads the next batches, as far as there is room, and some at a time. */
   wake(): void {
     const { touch, countRanks } = this.#options
+    const { batchSize } = this.sequence.options
     const mostBytes = touch.memoryBytes / Math.max(1, countRanks())
-    const most = Math.max(2, Math.floor(MOST_AHEAD_SAMPLES / this.sequence.options.batchSize))
+    const most = Math.max(2, Math.floor(MOST_AHEAD_SAMPLES / batchSize))
     this.#planned = Math.max(this.#planned, this.#next)
+    const turnEnd = this.#planned + Math.ceil(PLANNED_AT_ONCE / batchSize)
     while (!this.#isClosed && this.#planned < this.#next + most) {
       if (this.#aheadBytes >= mostBytes || this.#pendingBytes >= MOST_PENDING_BYTES) return
+      if (this.#planned >= turnEnd) {
+        this.#planSoon()
+        return
+      }
       const { stepsPerEpoch } = this.sequence
       const epoch = Math.floor(this.#planned / stepsPerEpoch)
       const batch = this.#plan(epoch, this.#planned - epoch * stepsPerEpoch)
@@ -138,6 +154,16 @@ export class MappedStream implements BatchStream {
   close(): void {
     this.#isClosed = true
     this.#ahead.clear()
+  }
+
+  /** Plans in a later turn, after the batches that can leave now: their clients wait. */
+  #planSoon(): void {
+    if (this.#isPlanDue) return
+    this.#isPlanDue = true
+    setImmediate(() => {
+      this.#isPlanDue = false
+      this.wake()
+    })
   }
 
   #take(epoch: number, step: number): PlannedBatch {
@@ -154,29 +180,31 @@ export class MappedStream implements BatchStream {
   /** Undefined while the order of the epoch is being made. */
   #plan(epoch: number, step: number): PlannedBatch | undefined {
     const { items, source, touch } = this.#options
-    const first = epoch * this.sequence.itemsPerEpoch + step * this.sequence.options.batchSize
-    const slots: Slot[] = []
-    let bytes = 0
-    for (let serial = first; serial < first + countOfStep(this.sequence, step); serial++) {
-      const item = items.find(serial)
-      if (!item) return undefined
-      slots.push(openSlot(item))
-      bytes += source.table.lengths[item.sample]!
-    }
-    const statuses = touch.touch(Uint32Array.from(slots, ({ sample }) => sample))
-    const batch: PlannedBatch = { slots, bytes, statuses }
+    const found = items.findBatch(epoch, step)
+    if (!found) return undefined
+    const { lengths } = source.table
+    const bytes = found.samples.reduce((sum, sample) => sum + lengths[sample]!, 0)
+    const statuses = touch.touch(found.samples)
+    const batch: PlannedBatch = { items: found, bytes, statuses }
     if (statuses) this.#watch(batch, statuses)
     return batch
   }
 
+  #slotsOf({ items: { samples, positions } }: PlannedBatch, epoch: number, step: number): readonly Slot[] {
+    const first = epoch * this.sequence.itemsPerEpoch + step * this.sequence.options.batchSize
+    return positions.map((position, i) =>
+      openSlot({ serial: first + i, epoch, position, sample: samples[i]!, node: 0 }),
+    )
+  }
+
   #watch(batch: PlannedBatch, statuses: Promise<Uint8Array>): void {
     this.counts.requests++
-    this.counts.requested += batch.slots.length
+    this.counts.requested += batch.items.samples.length
     this.#pendingBytes += batch.bytes
     const over = (isIntact: boolean) => {
       this.#pendingBytes -= batch.bytes
       if (isIntact) batch.statuses = undefined
-      this.wake()
+      this.#planSoon()
     }
     statuses.then(
       (found) => over(found.every((status) => status === 0)),

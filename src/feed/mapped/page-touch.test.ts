@@ -34,6 +34,28 @@ const batches = Array.from({ length: COUNT / 8 }, (_, i) =>
   Uint32Array.from({ length: 8 }, (__, j) => 8 * i + j),
 )
 
+/** A stream over the batches, and the epoch and step of each that it has planned. */
+function openStream(touch: PageTouch, ranks: number) {
+  const shape = { sampleCount: COUNT, batchSize: 8, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+  const planned: string[] = []
+  const items = {
+    sequence: planRankSequence(shape),
+    findBatch(epoch: number, step: number) {
+      planned.push(`${epoch}/${step}`)
+      return { samples: batches[step], positions: Array.from({ length: 8 }, (_, i) => 8 * step + i) }
+    },
+  }
+  const stream = new MappedStream({
+    items: items as never,
+    epochs: { enter: () => undefined } as never,
+    source: { table, nodeName: () => 'here' },
+    touch,
+    countRanks: () => ranks,
+    nowMs: () => 0,
+  })
+  return { stream, planned }
+}
+
 test('once memory turns out too short to keep all pages everything is read ahead, until it no longer is', async () => {
   let isShort = false
   const pool = makePool(() => isShort)
@@ -56,26 +78,7 @@ test('no more is read ahead than the memory of the feed, shared by its ranks', a
   for (const ranks of [1, 2]) {
     const pool = makePool()
     const touch = new PageTouch({ table, pool, memoryBytes: 80 * BYTES })
-    const sequence = planRankSequence({
-      sampleCount: COUNT,
-      batchSize: 8,
-      world: 1,
-      rank: 0,
-      replicate: 1,
-      last: 'drop',
-    })
-    const items = {
-      sequence,
-      find: (serial: number) => ({ serial, epoch: 0, position: serial, sample: serial % COUNT, node: 0 }),
-    }
-    const stream = new MappedStream({
-      items: items as never,
-      epochs: { enter: () => undefined } as never,
-      source: { table, nodeName: () => 'here' },
-      touch,
-      countRanks: () => ranks,
-      nowMs: () => 0,
-    })
+    const { stream } = openStream(touch, ranks)
     await stream.start(0, 0)
     for (let i = 0; i < 20; i++) await nextTurn()
     assert.equal(pool.touched, 80 / ranks)
@@ -84,4 +87,29 @@ test('no more is read ahead than the memory of the feed, shared by its ranks', a
     assert.equal(pool.touched, 80 / ranks + 24)
     assert.equal(stream.countReadyBatches(), 10 / ranks)
   }
+})
+
+test('a pass begins before its batches are planned, of which each turn plans a part', async () => {
+  const touch = new PageTouch({ table, pool: makePool(), memoryBytes: undefined })
+  const { stream, planned } = openStream(touch, 1)
+  await stream.start(0, 0)
+  assert.equal(planned.length, 0)
+  await nextTurn()
+  assert.equal(planned.length, 128)
+})
+
+test('a pass that goes on where the last one ended keeps what is planned, another does not', async () => {
+  const touch = new PageTouch({ table, pool: makePool(), memoryBytes: undefined })
+  const { stream, planned } = openStream(touch, 1)
+  await stream.start(0, 78)
+  for (let i = 0; i < 20; i++) await nextTurn()
+  for (const step of [78, 79]) await stream.read(0, step)
+  await stream.start(1, 0)
+  for (let step = 0; step < 80; step++)
+    assert.equal((await stream.read(1, step)).slots[0]?.serial, 640 + 8 * step)
+  assert.equal(new Set(planned).size, planned.length, 'one is planned twice')
+  await stream.start(1, 0)
+  await stream.read(1, 0)
+  assert.equal(planned.filter((each) => each === '1/0').length, 2)
+  stream.close()
 })

@@ -84,7 +84,7 @@ interface BatchMessage {
 export function formatBatch(batch: BatchMessage): Buffer {
   const count = batch.ids.length
   const payloadBytes = 16 + count * 17 + 4 * batch.lost.length
-  const start = formatFrameStart(SESSION_WIRE, { type: MESSAGE.batch }, payloadBytes)
+  const start = batchStartOf(payloadBytes)
   const frame = Buffer.allocUnsafe(start.length + payloadBytes)
   frame.set(start)
   let at = start.length
@@ -98,6 +98,18 @@ export function formatBatch(batch: BatchMessage): Buffer {
   for (const flag of batch.flags) frame[at++] = flag
   for (const id of batch.lost) at = frame.writeUInt32LE(id, at)
   return frame
+}
+
+/** The beginning of the newest batch's frame: most batches are as long as the one before. */
+let batchStart: { readonly payloadBytes: number; readonly bytes: Buffer } | undefined
+
+function batchStartOf(payloadBytes: number): Buffer {
+  if (batchStart?.payloadBytes !== payloadBytes)
+    batchStart = {
+      payloadBytes,
+      bytes: formatFrameStart(SESSION_WIRE, { type: MESSAGE.batch }, payloadBytes),
+    }
+  return batchStart.bytes
 }
 
 /** The inverse of `formatBatch`, for the payload alone. */

@@ -84,9 +84,16 @@ class FeedClient:
             )
 
     def start(self, epoch: int, step: int, run: str) -> None:
-        """Moves to a place in the sequence; `run` names the pass, which a rank's workers share."""
+        """Moves to a place in the sequence, and lets the feed send what this client may hold.
+
+        Args:
+            epoch: of the place.
+            step: of the place.
+            run: names the pass, which a rank's workers share.
+        """
         self._held.clear()
-        self._send(Message.START, {"epoch": epoch, "step": step, "run": run})
+        place = format_frame(Message.START, {"epoch": epoch, "step": step, "run": run})
+        self._socket_send(place + format_frame(Message.NEXT, {"count": self.info["depth"]}))
         while True:  # batches and the end of the run before may still be in the pipe; the feed has given it up
             try:
                 frame = self._receive("STARTED")
@@ -96,10 +103,6 @@ class FeedClient:
                 continue
             if frame.kind == Message.STARTED:
                 return
-
-    def request(self, credits: int) -> None:
-        """Lets the feed send so many batches more."""
-        self._send(Message.NEXT, {"count": credits})
 
     def next_batch(self, keep: int = 0) -> Batch | None:
         """The next batch, or None at the end of the epoch. Gives back the batches before it but for the last `keep`."""

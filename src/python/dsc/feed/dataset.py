@@ -177,7 +177,6 @@ class FeedDataset(IterableDataset[Any]):
         client, place = self._begin_pass(number)
         this_pass = self._pass
         self._place = place
-        client.request(client.info["depth"])
         skipped = place.given if worker is not None else 0  # this worker's, before the state that it goes on from
         while True:
             client.check_process()
