@@ -127,6 +127,20 @@ def test_equal_samples_become_one_array_a_view_where_they_lie_side_by_side(tmp_p
     feed.close()
 
 
+@pytest.mark.parametrize("length", [100, 20_000])
+def test_equal_samples_of_mapped_files_become_one_array_that_may_be_written_to(tmp_path, length):
+    lines = [f'{{"text":"{id:03}{"x" * length}"}}'.encode() for id in range(64)]
+    (tmp_path / "rows.jsonl").write_bytes(b"\n".join(lines))
+    (tmp_path / "rows.jsonl").chmod(0o444)  # mapped are files that nobody may write to
+    feed = dsc.FeedDataset(tmp_path, batch_size=BATCH, seed=7)
+    for batch in feed.batches():
+        for stacked in (batch.array(), batch.stack()):
+            assert [bytes(row) for row in stacked] == [lines[id] for id in batch.ids]
+            assert stacked.flags.writeable
+    assert feed.info["mapped"]
+    feed.close()
+
+
 def test_samples_of_different_lengths_are_no_array(dataset):
     feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7)
     batch = next(feed.batches())

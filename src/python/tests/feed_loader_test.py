@@ -6,6 +6,7 @@ from feed_support import COUNT, length_of, sample_bytes
 
 import dsc
 from dsc.feed.order import epoch_order
+from dsc.feed.position import Position
 
 BATCH = 8
 STEPS = COUNT // BATCH
@@ -167,3 +168,11 @@ def test_map_style_access_with_the_feeds_order(dataset):
     loader = torch.utils.data.DataLoader(samples, batch_sampler=sampler, num_workers=2)
     for epoch in range(2):
         assert ids_of(loader) == expected(epoch)
+
+
+def test_a_place_is_read_back_after_a_longer_one():
+    position = Position()
+    for worker in range(40):
+        position.begin("token", worker)
+    position.set(3, 4)
+    assert position.next() == (3, 4)

