@@ -41,6 +41,7 @@ def make_set(folder, count, bytes_of, formats=("tar", "mds", "lit")):
         with tarfile.open(folder / "tar" / f"{shard:04}.tar", "w") as tar:
             for path in files[at : at + per_shard]:
                 tar.add(path, arcname=path.name)
+        os.chmod(folder / "tar" / f"{shard:04}.tar", 0o444)  # as dsc stages files: trainers map what nobody may write to
     for kind, script in SCRIPTS.items():
         if kind in formats:
             path = folder / f"write_{kind}.py"  # a file of its own, because litdata's writers pickle the function
