@@ -44,7 +44,7 @@ export const FEED_METRICS = {
   carried_total: 'samples kept for the next epoch, by rank',
   carry_refused_total: 'samples not kept for lack of memory, by rank',
   dropped_total: 'samples no longer wanted when they arrived, by rank',
-  stall_seconds_total: 'seconds that training waited, by rank and cause',
+  stall_seconds_total: 'seconds that ranks waited for batches, by cause',
   batch_wait_seconds: 'wait for a batch, by rank and quantile (0.5, 0.99) of the newest 1,024',
   time_to_first_batch_seconds: 'time from the start of a rank to its first batch',
   epoch_gap_seconds: 'time of the first batch of the newest epoch, by rank',
