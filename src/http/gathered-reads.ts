@@ -13,10 +13,10 @@ export class GatheredReads {
     this.#onBytes = onBytes
   }
 
-  /** Memory for the next read: behind the one before, or that of `findRoom` if nothing is gathered. */
-  findRoom(findRoom: () => Buffer | undefined): Buffer | undefined {
+  /** Memory for the next read: behind the one before, or that of `ask` if nothing is gathered. */
+  findRoom(ask: () => Buffer | undefined): Buffer | undefined {
     if (this.#gatheredBytes > 0) return this.#room!.subarray(this.#gatheredBytes)
-    this.#room = findRoom()
+    this.#room = ask()
     return this.#room
   }
 
@@ -43,7 +43,7 @@ export class GatheredReads {
     const length = this.#gatheredBytes
     if (length === 0) return
     const bytes = this.#room!.subarray(0, length)
-    this.#room = this.#room!.subarray(length) // where a read lies that nobody is asked about before
+    this.#room = this.#room!.subarray(length) // a socket asks for memory after each read: it has this one already
     this.#gatheredBytes = 0
     this.#onBytes(bytes)
   }
