@@ -204,8 +204,8 @@ export class ArrivingRange {
     const { offset, length } = this.#range
     const isWhole = offset === 0 && length === this.#object.sizeBytes
     const { path, isDirect } = this.#object
-    const onBytes = (bytes: Uint8Array) => this.#digests.update(bytes)
-    this.#sink ??= new FileSink(path, { ...this.#tools, offset, length, isWhole, isDirect, onBytes })
+    const beforeWrite = (bytes: Uint8Array) => this.#digests.update(bytes)
+    this.#sink ??= new FileSink(path, { ...this.#tools, offset, length, isWhole, isDirect, beforeWrite })
     return this.#sink
   }
 }

@@ -32,14 +32,14 @@ async function openSink(context: TestContext, offset: number) {
   context.after(() => folders.close())
   preallocate(path, BODY.length)
   const seen: Buffer[] = []
-  const onBytes = (bytes: Uint8Array) => seen.push(Buffer.from(bytes))
+  const beforeWrite = (bytes: Uint8Array) => seen.push(Buffer.from(bytes))
   const sink = new FileSink(path, {
     offset,
     length: BODY.length,
     isWhole: false,
     folders,
     isDirect: true,
-    onBytes,
+    beforeWrite,
   })
   return { path, sink, seen }
 }
@@ -95,14 +95,14 @@ test('what came of a file is there when it is left, and a later sink goes on', a
   assert.ok(readFileSync(path).subarray(0, 300_000).equals(BODY.subarray(0, 300_000)))
   const folders = new KeptFolders()
   context.after(() => folders.close())
-  const onBytes = (bytes: Uint8Array) => seen.push(Buffer.from(bytes))
+  const beforeWrite = (bytes: Uint8Array) => seen.push(Buffer.from(bytes))
   const next = new FileSink(path, {
     offset: 300_000,
     length: BODY.length,
     isWhole: false,
     folders,
     isDirect: true,
-    onBytes,
+    beforeWrite,
   })
   pour(next, [300_000, BODY.length], 100_000, 'in its room')
   next.finish()

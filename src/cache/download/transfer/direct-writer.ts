@@ -18,40 +18,41 @@ export class DirectWriter {
   #position: number
   /** Where the first byte belongs that is not in the file yet. */
   #writtenTo: number
+  /** Where the first byte belongs that `beforeWrite` has not got yet. */
   #shownTo: number
   #waitingSinceMs = 0
-  readonly #onBytes: (bytes: Uint8Array) => void
+  readonly #beforeWrite: (bytes: Uint8Array) => void
 
   private constructor(
     descriptor: number,
     offset: number,
     block: Buffer,
-    onBytes: (bytes: Uint8Array) => void,
+    beforeWrite: (bytes: Uint8Array) => void,
   ) {
     this.#descriptor = descriptor
     this.#position = offset
     this.#writtenTo = offset
     this.#shownTo = offset
     this.#block = block
-    this.#onBytes = onBytes
+    this.#beforeWrite = beforeWrite
   }
 
   /**
-   * Writes from `offset` on to the file that is open as `descriptor`, which it closes, and calls `onBytes` with all bytes
-   * in order, each before it is written. Undefined: the file system does not open files so, or all memory is in use; the
-   * descriptor stays open.
+   * Writes from `offset` on to the file that is open as `descriptor`, which it closes, and calls `beforeWrite` with all
+   * bytes in order, each before it is written. Undefined: the file system does not open files so, or all memory is in
+   * use; the descriptor stays open.
    */
   static find(
     descriptor: number,
     offset: number,
-    onBytes: (bytes: Uint8Array) => void,
+    beforeWrite: (bytes: Uint8Array) => void,
   ): DirectWriter | undefined {
     const block = takeBlock()
     if (block === undefined) return undefined
     try {
       const direct = reopen(descriptor, constants.O_DIRECT)
       closeSync(descriptor)
-      return new DirectWriter(direct, offset, block, onBytes)
+      return new DirectWriter(direct, offset, block, beforeWrite)
     } catch (error) {
       giveBack(block)
       if ((error as NodeJS.ErrnoException).code === 'EINVAL') return undefined
@@ -93,7 +94,7 @@ export class DirectWriter {
   #writeTo(end: number): void {
     if (this.#shownTo < end) {
       const begin = this.#shownTo % WRITE_BYTES
-      this.#onBytes(this.#block.subarray(begin, begin + end - this.#shownTo))
+      this.#beforeWrite(this.#block.subarray(begin, begin + end - this.#shownTo))
       this.#shownTo = end
     }
     while (this.#writtenTo < end) {

@@ -19,7 +19,7 @@ function openSink(path: string, where: { offset: number; isWhole: boolean }, see
     ...where,
     length: BODY.length,
     folders,
-    onBytes: (bytes) => seen.push(Buffer.from(bytes)),
+    beforeWrite: (bytes) => seen.push(Buffer.from(bytes)),
   })
 }
 

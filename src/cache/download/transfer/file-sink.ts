@@ -40,7 +40,7 @@ export class FileSink {
   readonly #end: number
   readonly #folders: KeptFolders
   readonly #turns: FileTurns | undefined
-  readonly #onBytes: (bytes: Uint8Array) => void
+  readonly #beforeWrite: (bytes: Uint8Array) => void
   #mayBeDirect: boolean
   #direct: DirectWriter | undefined
   #descriptor: number | undefined
@@ -54,6 +54,7 @@ export class FileSink {
     path: string,
     options: {
       readonly offset: number
+      /** Bytes of the range. */
       readonly length: number
       readonly isWhole: boolean
       readonly folders: KeptFolders
@@ -61,7 +62,7 @@ export class FileSink {
       /** A range is written past the page cache, if the file system can. */
       readonly isDirect?: boolean | undefined
       /** Called with all bytes in order, in large pieces, each before it is written. */
-      readonly onBytes: (bytes: Uint8Array) => void
+      readonly beforeWrite: (bytes: Uint8Array) => void
     },
   ) {
     this.#path = path
@@ -69,7 +70,7 @@ export class FileSink {
     this.#end = options.offset + options.length
     this.#isWhole = options.isWhole
     this.#folders = options.folders
-    this.#onBytes = options.onBytes
+    this.#beforeWrite = options.beforeWrite
     this.#turns = options.isWhole ? undefined : options.turns
     this.#mayBeDirect = options.isDirect === true && !options.isWhole
   }
@@ -170,7 +171,7 @@ export class FileSink {
 
   #findDirect(): void {
     this.#mayBeDirect = false
-    this.#direct = DirectWriter.find(this.#open(), this.#position, this.#onBytes)
+    this.#direct = DirectWriter.find(this.#open(), this.#position, this.#beforeWrite)
     if (this.#direct) this.#descriptor = undefined
   }
 
@@ -185,7 +186,7 @@ export class FileSink {
   }
 
   #writeAll(bytes: Uint8Array): void {
-    this.#onBytes(bytes)
+    this.#beforeWrite(bytes)
     const descriptor = this.#open()
     for (let done = 0; done < bytes.length; ) {
       const written = inTurn(this.#turns, this.#path, () =>
